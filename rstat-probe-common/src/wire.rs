@@ -1,0 +1,240 @@
+//! Map values and globals as they lie in kernel memory. Fixed-width fields, no padding, all
+//! counters cumulative from load on: nobody ever clears them.
+//!
+//! Every word has one writer program, so that plain increments lose nothing: `locked` and
+//! `unlock` run with IRQs off on their CPU and share [`SectionStats`]; the programs that can be
+//! preempted (`lock_contended` from 7.1 on, fentry and fexit) have values of their own.
+
+use crate::slots::SLOTS;
+
+/// One histogram of one CPU, times in ns. The number of events is the sum of the slots plus
+/// `overflow`; it is not stored twice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct WireHistogram {
+    /// Sum of all values.
+    pub sum: u64,
+    /// Largest value, 0 when there is none.
+    pub max: u64,
+    /// `u64::MAX - smallest value`, 0 when there is none: zeroed memory needs no set-up.
+    pub min_inverted: u64,
+    /// Values from [`crate::slots::LIMIT`] on.
+    pub overflow: u64,
+    /// Events by slot.
+    pub slots: [u64; SLOTS],
+}
+
+/// The section that this CPU is in. `start == 0` means none, or one that began before the
+/// measurement did.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OpenSection {
+    /// Acquisition, CLOCK_MONOTONIC ns.
+    pub start: u64,
+    /// Begin of the wait before it, 0 when it did not wait or the begin is unknown.
+    pub wait_start: u64,
+    /// Thread id of the owner.
+    pub thread: u32,
+    /// The tracepoint's `cpu` argument: the CPU whose counters are flushed, or -1.
+    pub cpu: i32,
+    /// 1 when the acquisition had to wait.
+    pub contended: u64,
+}
+
+/// Everything about the main rstat locks on one CPU. Map `SECTIONS`, written by the programs on
+/// `cgroup_rstat_locked` and `cgroup_rstat_unlock`.
+///
+/// A reader copies this while the CPU writes it. Writers raise `updates_begun` before and
+/// `updates_ended` after an update; the kernel copies upwards, so a copy in which both are equal
+/// was not touched by an update in between.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SectionStats {
+    /// Finished updates. First field on purpose, see above.
+    pub updates_ended: u64,
+    /// State, not a counter.
+    pub open: OpenSection,
+    /// Acquisitions.
+    pub sections: u64,
+    /// Acquisitions that had to wait.
+    pub contended: u64,
+    /// Releases with `cpu >= 0`.
+    pub yields: u64,
+    /// Flushes that ended.
+    pub flushes: u64,
+    /// Releases whose acquisition lies before the measurement.
+    pub open_at_start: u64,
+    /// Flush ends whose begin lies before the measurement.
+    pub flush_open_at_start: u64,
+    /// Before the measurement: contended acquisitions whose wait has no known begin.
+    pub unknown_waits_before: u64,
+    /// Lost: contended acquisitions whose wait has no known begin.
+    pub wait_start_missing: u64,
+    /// Lost: releases by another thread than the owner.
+    pub task_mismatch: u64,
+    /// Lost: acquisitions while this CPU already was in a section.
+    pub section_overwritten: u64,
+    /// Lost: begins of flushes that found the map full.
+    pub flush_map_full: u64,
+    /// Flushes whose return was not seen, recorded up to their last release.
+    pub flush_end_missing: u64,
+    /// Lost: intervals that ended before they began.
+    pub clock_backwards: u64,
+    /// IRQs off: wait and hold of one acquisition.
+    pub irqs_off: WireHistogram,
+    /// Wait for the lock.
+    pub lock_wait: WireHistogram,
+    /// Hold of the lock.
+    pub lock_hold: WireHistogram,
+    /// Flushes that began and ended at tracepoints.
+    pub flush: WireHistogram,
+    /// Begun updates. Last field on purpose.
+    pub updates_begun: u64,
+}
+
+/// The per-CPU rstat locks on one CPU (6.10 to 6.16). Map `CPU_LOCKS`, written by the programs on
+/// `cgroup_rstat_cpu_locked`, `cgroup_rstat_cpu_unlock` and their `_fastpath` twins, all of which
+/// run with IRQs off.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CpuLockStats {
+    /// As in [`SectionStats`].
+    pub updates_ended: u64,
+    /// State, not a counter.
+    pub open: OpenSection,
+    /// Acquisitions.
+    pub acquisitions: u64,
+    /// Acquisitions that had to wait.
+    pub contended: u64,
+    /// Releases whose acquisition lies before the measurement.
+    pub open_at_start: u64,
+    /// Lost: contended acquisitions whose wait has no known begin.
+    pub wait_start_missing: u64,
+    /// Lost: releases by another thread than the owner.
+    pub task_mismatch: u64,
+    /// Lost: acquisitions while this CPU already held one.
+    pub section_overwritten: u64,
+    /// Lost: intervals that ended before they began.
+    pub clock_backwards: u64,
+    /// Wait for the lock.
+    pub wait: WireHistogram,
+    /// Hold of the lock.
+    pub hold: WireHistogram,
+    /// As in [`SectionStats`].
+    pub updates_begun: u64,
+}
+
+/// Flushes timed by function hooks on one CPU. Map `FLUSHES`. The fexit program writes `flush`
+/// and the update counts, the fentry program the losses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FlushStats {
+    /// As in [`SectionStats`].
+    pub updates_ended: u64,
+    /// Lost: begins that found the map full.
+    pub map_full: u64,
+    /// Lost: intervals that ended before they began.
+    pub clock_backwards: u64,
+    /// Function entry to return.
+    pub flush: WireHistogram,
+    /// As in [`SectionStats`].
+    pub updates_begun: u64,
+}
+
+/// Losses of one `lock_contended` program on one CPU. Map `WAITS`, indexed by [`WaitKind`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct WaitStats {
+    /// Lost: begins that found the map full.
+    pub map_full: u64,
+    /// Lost: begins that replaced one whose acquisition was never seen.
+    pub overwritten: u64,
+}
+
+/// Which lock a thread waits for; part of the key of `WAIT_STARTS` and the index into `WAITS`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitKind {
+    /// A main rstat lock.
+    Main = 0,
+    /// A per-CPU rstat lock on the flush path.
+    Cpu = 1,
+    /// A per-CPU rstat lock on the update path.
+    CpuFastpath = 2,
+}
+
+impl WaitKind {
+    /// Number of kinds.
+    pub const COUNT: u32 = 3;
+}
+
+/// Key of `WAIT_STARTS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct WaitKey {
+    /// Thread id; for the idle tasks, which all have id 0, `1 << 31 | CPU`.
+    pub thread: u32,
+    /// A [`WaitKind`].
+    pub kind: u32,
+}
+
+/// Value of `FLUSH_STARTS`, which is keyed by thread id.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FlushStart {
+    /// Begin, CLOCK_MONOTONIC ns.
+    pub start: u64,
+    /// Last release of the flush, CLOCK_MONOTONIC ns, 0 while it has not come. Only kept for a
+    /// flush that ends with the function's return.
+    pub last_release: u64,
+    /// Length in ns, up to the last release, of the thread's flush before this one, when its
+    /// return was not seen; 0 otherwise.
+    pub unreturned: u64,
+    /// 1 when a function hook wrote it, 0 when a tracepoint did.
+    pub by_function: u32,
+    /// 1 when a section was seen since: the flush functions return at once, without a section,
+    /// for a css that keeps no statistics, and such calls are no flushes.
+    pub has_section: u32,
+}
+
+/// Value of the one element of `CONTROL`, written by user space.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    /// 0: pair, but count nothing. 1: measure.
+    pub armed: u32,
+    /// Keeps the size a multiple of 8.
+    pub reserved: u32,
+}
+
+const _: () = {
+    assert!(size_of::<WireHistogram>() == 8 * (4 + SLOTS));
+    assert!(size_of::<OpenSection>() == 32);
+    assert!(size_of::<SectionStats>() == 8 + 32 + 8 * 13 + 4 * size_of::<WireHistogram>() + 8);
+    assert!(size_of::<CpuLockStats>() == 8 + 32 + 8 * 7 + 2 * size_of::<WireHistogram>() + 8);
+    assert!(size_of::<FlushStats>() == 8 * 3 + size_of::<WireHistogram>() + 8);
+    assert!(size_of::<FlushStart>() == 32 && size_of::<WaitKey>() == 8 && size_of::<Control>() == 8);
+    // A per-CPU array value must fit into one per-CPU allocation unit (PCPU_MIN_UNIT_SIZE in
+    // include/linux/percpu.h), or map creation fails with E2BIG.
+    assert!(size_of::<SectionStats>() <= 32 << 10);
+};
+
+#[cfg(feature = "user")]
+mod pod {
+    use super::{Control, CpuLockStats, FlushStart, FlushStats, SectionStats, WaitKey, WaitStats};
+
+    // SAFETY: repr(C), integers only, no padding (asserted above), any bit pattern is a value.
+    unsafe impl aya::Pod for SectionStats {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for CpuLockStats {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for FlushStats {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for WaitStats {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for Control {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for FlushStart {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for WaitKey {}
+}

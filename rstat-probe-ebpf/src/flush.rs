@@ -1,0 +1,173 @@
+//! Flushes: from the tracepoints alone, or from the flush function's entry to its return where
+//! function hooks attach.
+//!
+//! From the tracepoints a flush lasts from the first acquisition (its wait included) to the last
+//! release by the same thread. User space says which `cpu` arguments mark those: -1 and -1 where
+//! the kernel has `cgroup_rstat_flush_locked`, else the first and the last possible CPU
+//! (kernel/cgroup/rstat.c before and after commit 093c8812de2d).
+
+use aya_ebpf::{
+    EbpfContext,
+    macros::{fentry, fexit},
+    programs::{FEntryContext, FExitContext},
+};
+use rstat_probe_common::wire::{FlushStart, OpenSection, SectionStats};
+
+use crate::{
+    maps::{FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LAST_CPU, armed},
+    report::{Fault, fault},
+    timing::{now, record, thread},
+};
+
+/// Follows a flush by its sections. Runs inside the update bracket of `stats`, with IRQs off.
+#[inline(always)]
+pub(crate) fn on_section_end(
+    ctx: &impl EbpfContext,
+    stats: &mut SectionStats,
+    open: &OpenSection,
+    cgroup: *const u8,
+    cpu: i32,
+    begin: u64,
+    end: u64,
+) {
+    let first = open.cpu == FIRST_CPU.load();
+    let last = cpu == LAST_CPU.load();
+    let by_function = FLUSH_BY_FUNCTION.load() != 0;
+    if first && last && !by_function {
+        // One section is the whole flush: nothing to remember.
+        stats.flushes += 1;
+        // SAFETY: this CPU's element, IRQs off.
+        unsafe { record(&raw mut stats.flush, end - begin) };
+        return;
+    }
+    if first && !begin_at_tracepoint(stats, open.thread, begin, by_function) {
+        stats.flush_map_full += 1;
+        fault(ctx, Fault::FlushNotStored, cgroup, open.thread);
+    }
+    if last {
+        end_at_tracepoint(stats, open.thread, end);
+    }
+}
+
+/// Remembers a flush that began at `begin`; false when the map takes no more.
+#[inline(always)]
+fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_function: bool) -> bool {
+    if by_function && let Some(start) = FLUSH_STARTS.get_ptr_mut(&thread) {
+        // SAFETY: only this thread writes the element of its key.
+        let start = unsafe { &mut *start };
+        let called = start.by_function != 0 && start.has_section == 0;
+        // The kernel skips a function's program while the same one runs on that CPU, so the
+        // return of the flush before this one can be missing, and the entry of this one.
+        let unreturned = if called { start.unreturned } else { length(start) };
+        if unreturned != 0 {
+            stats.flush_end_missing += 1;
+            // SAFETY: this CPU's element, IRQs off.
+            unsafe { record(&raw mut stats.flush, unreturned) };
+        }
+        if called {
+            start.unreturned = 0;
+            start.has_section = 1;
+            return true;
+        }
+    }
+    let start = FlushStart { start: begin, last_release: 0, unreturned: 0, by_function: 0, has_section: 1 };
+    FLUSH_STARTS.insert(&thread, &start, 0).is_ok()
+}
+
+/// Length in ns up to the last release, 0 when there was none or the return is not waited for.
+#[inline(always)]
+fn length(start: &FlushStart) -> u64 {
+    if start.by_function != 0 && start.last_release > start.start {
+        start.last_release - start.start
+    } else {
+        0
+    }
+}
+
+#[inline(always)]
+fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
+    let Some(start) = FLUSH_STARTS.get_ptr_mut(&thread) else {
+        stats.flush_open_at_start += 1;
+        return;
+    };
+    stats.flushes += 1;
+    // SAFETY: only this thread writes the element of its key.
+    let start = unsafe { &mut *start };
+    if start.by_function != 0 {
+        start.last_release = end; // the function's return ends it
+        return;
+    }
+    let begin = start.start;
+    let _ = FLUSH_STARTS.remove(&thread);
+    if end < begin {
+        stats.clock_backwards += 1;
+        return;
+    }
+    // SAFETY: this CPU's element, IRQs off.
+    unsafe { record(&raw mut stats.flush, end - begin) };
+}
+
+/// The flush function was called. IRQs are on and the thread can be preempted.
+#[inline(always)]
+fn on_entry() {
+    if !armed() {
+        return;
+    }
+    let thread = thread();
+    // SAFETY: only this thread writes the element of its key.
+    let unreturned = match unsafe { FLUSH_STARTS.get(&thread) } {
+        Some(before) if before.has_section != 0 => length(before),
+        Some(before) => before.unreturned,
+        None => 0,
+    };
+    let start = FlushStart { start: now(), last_release: 0, unreturned, by_function: 1, has_section: 0 };
+    if FLUSH_STARTS.insert(&thread, &start, 0).is_err()
+        && let Some(stats) = FLUSHES.get_ptr_mut(0)
+    {
+        // SAFETY: this CPU's element; only this program writes this word.
+        unsafe { (*stats).map_full += 1 };
+    }
+}
+
+/// The flush function returns.
+#[inline(always)]
+fn on_return() {
+    let end = now();
+    let thread = thread();
+    // SAFETY: only this thread writes the element of its key.
+    let Some(start) = (unsafe { FLUSH_STARTS.get(&thread) }) else { return };
+    let start = *start;
+    // What stays in the map is recorded later: by the thread's next flush, or by user space
+    // after the end, which is also what happens to a flush that returns after it.
+    if start.by_function == 0 || start.unreturned != 0 || !armed() {
+        return;
+    }
+    let _ = FLUSH_STARTS.remove(&thread);
+    if start.has_section == 0 {
+        return;
+    }
+    let Some(stats) = FLUSHES.get_ptr_mut(0) else { return };
+    // SAFETY: this CPU's element; only this program writes these words, and the kernel never runs
+    // a program inside itself.
+    let stats = unsafe { &mut *stats };
+    if end < start.start {
+        stats.clock_backwards += 1;
+        return;
+    }
+    stats.updates_begun += 1;
+    // SAFETY: as above.
+    unsafe { record(&raw mut stats.flush, end - start.start) };
+    stats.updates_ended += 1;
+}
+
+#[fentry]
+fn flush_entry(_ctx: FEntryContext) -> i32 {
+    on_entry();
+    0
+}
+
+#[fexit]
+fn flush_return(_ctx: FExitContext) -> i32 {
+    on_return();
+    0
+}

@@ -1,0 +1,21 @@
+//! Everything that happens after the numbers have left the kernel: histograms, snapshots and
+//! their differences, saved recordings, and the renderers of all of them.
+//!
+//! Pure on purpose: no clock, no environment, no terminal, no file paths. Readers, writers and
+//! widths are passed in, so that every byte this crate prints is a function of its arguments.
+//! Times are integer nanoseconds unless a name or a comment says otherwise.
+#![forbid(unsafe_code)]
+
+pub mod histogram;
+pub mod load_result;
+pub mod metric;
+pub mod recording;
+pub mod render;
+pub mod snapshot;
+pub mod units;
+pub mod yields;
+
+pub use histogram::{Bucket, Histogram};
+pub use metric::{Counter, Loss, Metric};
+pub use recording::Recording;
+pub use snapshot::{Interval, Snapshot};

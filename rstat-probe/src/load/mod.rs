@@ -1,0 +1,20 @@
+//! The built-in loads: they make the kernel flush cgroup statistics, each in a cgroup of its own that goes with it.
+
+mod cgroup;
+mod dirtier;
+mod dirtiers;
+mod latency;
+mod mounts;
+mod priority;
+mod readers;
+mod result_file;
+mod signals;
+mod stat_reader;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use dirtier::{DirtierArgs, dirtier_main};
+pub(crate) use result_file::write_result;
+pub(crate) use signals::stop_flag_on_signals;
+pub(crate) use stat_reader::{RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, run};

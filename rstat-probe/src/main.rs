@@ -1,0 +1,60 @@
+//! `rstat-probe`: parse, dispatch, turn errors into one line and an exit code.
+
+mod args;
+mod check;
+mod kernel;
+mod load;
+mod load_command;
+mod run;
+mod show;
+
+use std::{io, process::ExitCode};
+
+use clap::Parser as _;
+
+use args::{Arguments, Command};
+
+/// Exit code of everything that failed.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let verbose = arguments.verbose;
+    env_logger::Builder::new()
+        .filter_level(if verbose { log::LevelFilter::Info } else { log::LevelFilter::Warn })
+        .init();
+    let result = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments, verbose),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments).map(|()| 0),
+        Command::Load(command) => load_command::run(command).map(|()| 0),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        // Whoever closed the pipe has read enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error, verbose);
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// Prints the chain of causes as one line on stderr.
+#[expect(clippy::print_stderr, reason = "the one place where errors reach the user")]
+fn complain(error: &anyhow::Error, verbose: bool) {
+    let text = format!("{error:#}");
+    let line = text.lines().next().unwrap_or_default();
+    if verbose || text.lines().count() <= 1 {
+        eprintln!("error: {text}");
+    } else {
+        // Only the verifier writes more than a line.
+        eprintln!("error: {line} (more with -v)");
+    }
+}

@@ -1,0 +1,104 @@
+//! The command of `run -- COMMAND`.
+
+use std::{ffi::OsString, os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
+
+use rstat_probe_report::recording::Workload;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::{process, time};
+
+use crate::load::RESULT_FILE_VARIABLE;
+
+/// After Ctrl-C, which the command sees as well, it gets this long to end by itself.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
+/// After SIGTERM it gets this long before SIGKILL.
+const TERMINATE_GRACE: Duration = Duration::from_secs(5);
+
+/// Why a command did not start.
+pub(crate) struct SpawnError {
+    /// 127 when it does not exist, 126 when it cannot be run, as in a shell.
+    pub exit_code: u8,
+    pub error: std::io::Error,
+}
+
+/// A running command.
+pub(crate) struct Child {
+    command: Vec<OsString>,
+    child: process::Child,
+    status: Option<ExitStatus>,
+    results: TempDir,
+}
+
+impl Child {
+    /// Starts `command`, which is not empty.
+    pub(crate) fn spawn(command: &[OsString]) -> Result<Self, SpawnError> {
+        let start = || {
+            let results = tempfile::tempdir()?;
+            let child = process::Command::new(&command[0])
+                .args(&command[1..])
+                .env(RESULT_FILE_VARIABLE, results.path().join("result.json"))
+                .kill_on_drop(true)
+                .spawn()?;
+            Ok(Self { command: command.to_vec(), child, status: None, results })
+        };
+        start().map_err(|error: std::io::Error| SpawnError {
+            exit_code: if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 },
+            error,
+        })
+    }
+
+    /// Waits for its end. Can be dropped and called again.
+    pub(crate) async fn ended(&mut self) -> std::io::Result<()> {
+        if self.status.is_none() {
+            self.status = Some(self.child.wait().await?);
+        }
+        Ok(())
+    }
+
+    /// Makes it end: at once politely, or after it had time to see the Ctrl-C that we saw.
+    pub(crate) async fn stop(&mut self, interrupted: bool) -> std::io::Result<()> {
+        if interrupted && time::timeout(INTERRUPT_GRACE, self.ended()).await.is_ok() {
+            return Ok(());
+        }
+        self.signal(Signal::TERM);
+        if time::timeout(TERMINATE_GRACE, self.ended()).await.is_err() {
+            self.signal(Signal::KILL);
+            self.ended().await?;
+        }
+        Ok(())
+    }
+
+    /// Kills it without waiting for manners.
+    pub(crate) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Its exit code, or 128 plus the signal that killed it, as a shell has it.
+    pub(crate) fn exit_code(&self) -> u8 {
+        let code = self.status.map_or(0, |status| {
+            status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
+        });
+        u8::try_from(code).unwrap_or(1)
+    }
+
+    /// What a recording says about it.
+    pub(crate) fn workload(&self) -> Workload {
+        let result = std::fs::read(self.results.path().join("result.json"))
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok());
+        Workload {
+            command: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            exit_code: self.status.and_then(|status| status.code()),
+            signal: self.status.and_then(|status| status.signal()),
+            result,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(id) = id {
+            // It may have ended just now, which is as good.
+            let _ = kill_process(id, signal);
+        }
+    }
+}

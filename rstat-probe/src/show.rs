@@ -1,0 +1,52 @@
+//! `show`: recordings as text, JSON or CSV.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Read, Write},
+    path::Path,
+};
+
+use anyhow::Context as _;
+use rstat_probe_report::{
+    Recording,
+    render::{
+        csv::write_csv,
+        json::write_json,
+        text::{TextOptions, write_report},
+    },
+};
+
+use crate::args::{ShowArguments, ShowFormat};
+
+pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for (index, file) in arguments.files.iter().enumerate() {
+        let recording = read(file)?;
+        if index > 0 && arguments.format == ShowFormat::Text {
+            writeln!(out)?;
+        }
+        match arguments.format {
+            ShowFormat::Text => {
+                write_report(
+                    &mut out,
+                    &recording,
+                    &TextOptions { width: crate::run::stdout_width(), heading: true },
+                )?;
+            }
+            ShowFormat::Json => write_json(&mut out, &recording)?,
+            ShowFormat::Csv => write_csv(&mut out, &recording)?,
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<Recording> {
+    let name = path.display().to_string();
+    let reader: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).with_context(|| format!("cannot read {name}"))?)
+    };
+    Ok(Recording::read(reader, &name)?)
+}

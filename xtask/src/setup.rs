@@ -1,0 +1,92 @@
+//! `cargo xtask setup`: finds what building and testing need and installs what is missing.
+
+use std::{env, process::Command, time::Instant};
+
+use anyhow::Result;
+
+use crate::{
+    install,
+    linker::Linker,
+    privilege, process,
+    toolchain::{self, Toolchain},
+};
+
+/// How much to look after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What a build needs.
+    Build,
+    /// And what the tests need.
+    Everything,
+}
+
+/// Progress lines with the time since the start.
+pub(crate) struct Log {
+    start: Instant,
+}
+
+impl Log {
+    /// Announces a step that may take a while.
+    pub(crate) fn step(&self, text: &str) {
+        println!("setup: {:>6.1}s  {text}", self.start.elapsed().as_secs_f64());
+    }
+
+    fn found(what: &str, text: &str) {
+        println!("setup: {what:<15} {text}");
+    }
+}
+
+/// A machine that can build the workspace.
+pub(crate) struct Ready {
+    pub(crate) toolchain: Toolchain,
+    linker: Linker,
+    /// Set only where build.rs would choose another toolchain by itself.
+    variable: Option<String>,
+}
+
+impl Ready {
+    /// Gives a Cargo command the environment that `rstat-probe/build.rs` needs.
+    pub(crate) fn prepare<'a>(&self, command: &'a mut Command) -> Result<&'a mut Command> {
+        if let Some(name) = &self.variable {
+            command.env(toolchain::VARIABLE, name);
+        }
+        if process::find_program("bpf-linker").is_none() {
+            let folder = self.linker.path.parent().map(ToOwned::to_owned).into_iter();
+            let path = env::var_os("PATH").unwrap_or_default();
+            command.env("PATH", env::join_paths(folder.chain(env::split_paths(&path)))?);
+        }
+        Ok(command)
+    }
+}
+
+/// Makes the machine ready, or says in one line what to do.
+pub(crate) fn run(scope: Scope) -> Result<Ready> {
+    privilege::refuse_sudo("setup")?;
+    let log = Log { start: Instant::now() };
+    let ready = find(&toolchain::detect()).map_or_else(|| install::run(&log), Ok)?;
+    Log::found("eBPF toolchain", &ready.toolchain.describe());
+    Log::found("bpf-linker", &ready.linker.describe());
+    if scope == Scope::Everything {
+        Log::found("perf", &perf(&log));
+    }
+    Ok(ready)
+}
+
+/// A toolchain and a linker that fit each other.
+pub(crate) fn find(toolchains: &[Toolchain]) -> Option<Ready> {
+    let linker = Linker::find()?;
+    let toolchain = toolchains.iter().find(|toolchain| linker.reads(toolchain.llvm))?.clone();
+    let variable = toolchain::variable_for(&toolchain, toolchains).map(ToOwned::to_owned);
+    Some(Ready { toolchain, linker, variable })
+}
+
+/// perf counts the same tracepoints independently of us in the live kernel tests.
+fn perf(log: &Log) -> String {
+    let version = || {
+        let text = process::capture(Command::new("perf").arg("--version"))?;
+        Some(text.trim_start_matches("perf version ").to_owned())
+    };
+    version().or_else(|| install::perf(log).then(version).flatten()).unwrap_or_else(|| {
+        "not found; the live kernel tests compare with it: install your distribution's perf".to_owned()
+    })
+}
