@@ -4,7 +4,7 @@
 //! `locked` and `unlock` fire with IRQs off on both paths (`_cgroup_rstat_cpu_lock` in
 //! kernel/cgroup/rstat.c takes the lock with irqsave), so one state per CPU serves both.
 
-use aya_ebpf::{EbpfContext, macros::raw_tracepoint, programs::RawTracePointContext};
+use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
 use rstat_probe_common::wire::{CpuLockStats, WaitKind};
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[inline(always)]
-fn on_locked(ctx: &impl EbpfContext, kind: WaitKind, cgroup: *const u8, cpu: i32, contended: bool) {
+fn on_locked(kind: WaitKind, cgroup: *const u8, cpu: i32, contended: bool) {
     let Some(stats) = CPU_LOCKS.get_ptr_mut(0) else { return };
     // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
     let stats: &mut CpuLockStats = unsafe { &mut *stats };
@@ -27,14 +27,14 @@ fn on_locked(ctx: &impl EbpfContext, kind: WaitKind, cgroup: *const u8, cpu: i32
     let thread = thread();
     if stats.open.start != 0 {
         stats.section_overwritten += 1;
-        fault(ctx, Fault::SectionOverwritten, cgroup, thread);
+        fault(Fault::SectionOverwritten, cgroup, thread);
     }
     stats.acquisitions += 1;
     if contended {
         stats.contended += 1;
         if wait_start == 0 {
             stats.wait_start_missing += 1;
-            fault(ctx, Fault::WaitStartMissing, cgroup, thread);
+            fault(Fault::WaitStartMissing, cgroup, thread);
         }
     }
     stats.open.wait_start = wait_start;
@@ -45,7 +45,7 @@ fn on_locked(ctx: &impl EbpfContext, kind: WaitKind, cgroup: *const u8, cpu: i32
 }
 
 #[inline(always)]
-fn on_unlock(ctx: &impl EbpfContext, cgroup: *const u8) {
+fn on_unlock(cgroup: *const u8) {
     let end = now();
     let Some(stats) = CPU_LOCKS.get_ptr_mut(0) else { return };
     // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
@@ -61,13 +61,13 @@ fn on_unlock(ctx: &impl EbpfContext, cgroup: *const u8) {
     let thread = thread();
     if open.thread != thread {
         stats.task_mismatch += 1;
-        fault(ctx, Fault::TaskMismatch, cgroup, thread);
+        fault(Fault::TaskMismatch, cgroup, thread);
         return;
     }
     let waited = open.wait_start != 0;
     if end < open.start || (waited && open.start < open.wait_start) {
         stats.clock_backwards += 1;
-        fault(ctx, Fault::ClockBackwards, cgroup, thread);
+        fault(Fault::ClockBackwards, cgroup, thread);
         return;
     }
     stats.updates_begun += 1;
@@ -83,36 +83,36 @@ fn on_unlock(ctx: &impl EbpfContext, cgroup: *const u8) {
 
 #[raw_tracepoint]
 fn cpu_contended(ctx: RawTracePointContext) -> i32 {
-    on_contended(&ctx, WaitKind::Cpu, ctx.arg(0));
+    on_contended(WaitKind::Cpu, ctx.arg(0));
     0
 }
 
 #[raw_tracepoint]
 fn cpu_contended_fp(ctx: RawTracePointContext) -> i32 {
-    on_contended(&ctx, WaitKind::CpuFastpath, ctx.arg(0));
+    on_contended(WaitKind::CpuFastpath, ctx.arg(0));
     0
 }
 
 #[raw_tracepoint]
 fn cpu_locked(ctx: RawTracePointContext) -> i32 {
-    on_locked(&ctx, WaitKind::Cpu, ctx.arg(0), ctx.arg(1), ctx.arg::<u8>(2) != 0);
+    on_locked(WaitKind::Cpu, ctx.arg(0), ctx.arg(1), ctx.arg::<u8>(2) != 0);
     0
 }
 
 #[raw_tracepoint]
 fn cpu_locked_fp(ctx: RawTracePointContext) -> i32 {
-    on_locked(&ctx, WaitKind::CpuFastpath, ctx.arg(0), ctx.arg(1), ctx.arg::<u8>(2) != 0);
+    on_locked(WaitKind::CpuFastpath, ctx.arg(0), ctx.arg(1), ctx.arg::<u8>(2) != 0);
     0
 }
 
 #[raw_tracepoint]
 fn cpu_unlock(ctx: RawTracePointContext) -> i32 {
-    on_unlock(&ctx, ctx.arg(0));
+    on_unlock(ctx.arg(0));
     0
 }
 
 #[raw_tracepoint]
 fn cpu_unlock_fp(ctx: RawTracePointContext) -> i32 {
-    on_unlock(&ctx, ctx.arg(0));
+    on_unlock(ctx.arg(0));
     0
 }

@@ -7,7 +7,6 @@
 //! (kernel/cgroup/rstat.c before and after commit 093c8812de2d).
 
 use aya_ebpf::{
-    EbpfContext,
     macros::{fentry, fexit},
     programs::{FEntryContext, FExitContext},
 };
@@ -22,7 +21,6 @@ use crate::{
 /// Follows a flush by its sections. Runs inside the update bracket of `stats`, with IRQs off.
 #[inline(always)]
 pub(crate) fn on_section_end(
-    ctx: &impl EbpfContext,
     stats: &mut SectionStats,
     open: &OpenSection,
     cgroup: *const u8,
@@ -42,7 +40,7 @@ pub(crate) fn on_section_end(
     }
     if first && !begin_at_tracepoint(stats, open.thread, begin, by_function) {
         stats.flush_map_full += 1;
-        fault(ctx, Fault::FlushNotStored, cgroup, open.thread);
+        fault(Fault::FlushNotStored, cgroup, open.thread);
     }
     if last {
         end_at_tracepoint(stats, open.thread, end);
@@ -52,7 +50,7 @@ pub(crate) fn on_section_end(
 /// Remembers a flush that began at `begin`; false when the map takes no more.
 #[inline(always)]
 fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_function: bool) -> bool {
-    if by_function && let Some(start) = FLUSH_STARTS.get_ptr_mut(&thread) {
+    if by_function && let Some(start) = FLUSH_STARTS.get_ptr_mut(thread) {
         // SAFETY: only this thread writes the element of its key.
         let start = unsafe { &mut *start };
         let called = start.by_function != 0 && start.has_section == 0;
@@ -71,7 +69,7 @@ fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_fun
         }
     }
     let start = FlushStart { start: begin, last_release: 0, unreturned: 0, by_function: 0, has_section: 1 };
-    FLUSH_STARTS.insert(&thread, &start, 0).is_ok()
+    FLUSH_STARTS.insert(thread, start, 0).is_ok()
 }
 
 /// Length in ns up to the last release, 0 when there was none or the return is not waited for.
@@ -86,7 +84,7 @@ fn length(start: &FlushStart) -> u64 {
 
 #[inline(always)]
 fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
-    let Some(start) = FLUSH_STARTS.get_ptr_mut(&thread) else {
+    let Some(start) = FLUSH_STARTS.get_ptr_mut(thread) else {
         stats.flush_open_at_start += 1;
         return;
     };
@@ -98,7 +96,7 @@ fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
         return;
     }
     let begin = start.start;
-    let _ = FLUSH_STARTS.remove(&thread);
+    let _ = FLUSH_STARTS.remove(thread);
     if end < begin {
         stats.clock_backwards += 1;
         return;
@@ -115,13 +113,13 @@ fn on_entry() {
     }
     let thread = thread();
     // SAFETY: only this thread writes the element of its key.
-    let unreturned = match unsafe { FLUSH_STARTS.get(&thread) } {
+    let unreturned = match unsafe { FLUSH_STARTS.get(thread) } {
         Some(before) if before.has_section != 0 => length(before),
         Some(before) => before.unreturned,
         None => 0,
     };
     let start = FlushStart { start: now(), last_release: 0, unreturned, by_function: 1, has_section: 0 };
-    if FLUSH_STARTS.insert(&thread, &start, 0).is_err()
+    if FLUSH_STARTS.insert(thread, start, 0).is_err()
         && let Some(stats) = FLUSHES.get_ptr_mut(0)
     {
         // SAFETY: this CPU's element; only this program writes this word.
@@ -135,14 +133,14 @@ fn on_return() {
     let end = now();
     let thread = thread();
     // SAFETY: only this thread writes the element of its key.
-    let Some(start) = (unsafe { FLUSH_STARTS.get(&thread) }) else { return };
+    let Some(start) = (unsafe { FLUSH_STARTS.get(thread) }) else { return };
     let start = *start;
     // What stays in the map is recorded later: by the thread's next flush, or by user space
     // after the end, which is also what happens to a flush that returns after it.
     if start.by_function == 0 || start.unreturned != 0 || !armed() {
         return;
     }
-    let _ = FLUSH_STARTS.remove(&thread);
+    let _ = FLUSH_STARTS.remove(thread);
     if start.has_section == 0 {
         return;
     }

@@ -4,7 +4,7 @@
 //! `locked` and `unlock` fire with IRQs off (kernel/cgroup/rstat.c, `__css_rstat_lock`), so a
 //! section's state is per CPU; `lock_contended` fires with IRQs on, so a wait's is per thread.
 
-use aya_ebpf::{EbpfContext, bindings::BPF_NOEXIST, macros::raw_tracepoint, programs::RawTracePointContext};
+use aya_ebpf::{bindings::BPF_NOEXIST, macros::raw_tracepoint, programs::RawTracePointContext};
 use rstat_probe_common::wire::{OpenSection, SectionStats, WaitKind};
 
 use crate::{
@@ -19,26 +19,26 @@ const EXISTS: i32 = -17;
 
 /// A thread failed to take a lock at the first try and is about to spin.
 #[inline(always)]
-pub(crate) fn on_contended(ctx: &impl EbpfContext, kind: WaitKind, cgroup: *const u8) {
+pub(crate) fn on_contended(kind: WaitKind, cgroup: *const u8) {
     let key = wait_key(kind);
     let start = now();
-    let Err(error) = WAIT_STARTS.insert(&key, &start, u64::from(BPF_NOEXIST)) else { return };
+    let Err(error) = WAIT_STARTS.insert(key, start, u64::from(BPF_NOEXIST)) else { return };
     let Some(losses) = WAITS.get_ptr_mut(kind as u32) else { return };
     if error == EXISTS {
         // SAFETY: this CPU's element; the kernel never runs a program inside itself.
         unsafe { (*losses).overwritten += 1 };
-        fault(ctx, Fault::WaitOverwritten, cgroup, key.thread);
-        let _ = WAIT_STARTS.insert(&key, &start, 0);
+        fault(Fault::WaitOverwritten, cgroup, key.thread);
+        let _ = WAIT_STARTS.insert(key, start, 0);
     } else {
         // SAFETY: as above.
         unsafe { (*losses).map_full += 1 };
-        fault(ctx, Fault::WaitNotStored, cgroup, key.thread);
+        fault(Fault::WaitNotStored, cgroup, key.thread);
     }
 }
 
 /// A thread owns a lock. IRQs are off.
 #[inline(always)]
-fn on_locked(ctx: &impl EbpfContext, cgroup: *const u8, cpu: i32, contended: bool) {
+fn on_locked(cgroup: *const u8, cpu: i32, contended: bool) {
     let Some(stats) = SECTIONS.get_ptr_mut(0) else { return };
     // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
     let stats: &mut SectionStats = unsafe { &mut *stats };
@@ -53,14 +53,14 @@ fn on_locked(ctx: &impl EbpfContext, cgroup: *const u8, cpu: i32, contended: boo
     let thread = thread();
     if stats.open.start != 0 {
         stats.section_overwritten += 1;
-        fault(ctx, Fault::SectionOverwritten, cgroup, thread);
+        fault(Fault::SectionOverwritten, cgroup, thread);
     }
     stats.sections += 1;
     if contended {
         stats.contended += 1;
         if wait_start == 0 {
             stats.wait_start_missing += 1;
-            fault(ctx, Fault::WaitStartMissing, cgroup, thread);
+            fault(Fault::WaitStartMissing, cgroup, thread);
         }
     }
     stats.open.wait_start = wait_start;
@@ -72,7 +72,7 @@ fn on_locked(ctx: &impl EbpfContext, cgroup: *const u8, cpu: i32, contended: boo
 
 /// A thread is about to release a lock. IRQs are still off.
 #[inline(always)]
-fn on_unlock(ctx: &impl EbpfContext, cgroup: *const u8, cpu: i32) {
+fn on_unlock(cgroup: *const u8, cpu: i32) {
     let end = now();
     let Some(stats) = SECTIONS.get_ptr_mut(0) else { return };
     // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
@@ -88,14 +88,14 @@ fn on_unlock(ctx: &impl EbpfContext, cgroup: *const u8, cpu: i32) {
     let thread = thread();
     if open.thread != thread {
         stats.task_mismatch += 1;
-        fault(ctx, Fault::TaskMismatch, cgroup, thread);
+        fault(Fault::TaskMismatch, cgroup, thread);
         return;
     }
     let waited = open.wait_start != 0;
     let begin = if waited { open.wait_start } else { open.start };
     if end < open.start || open.start < begin {
         stats.clock_backwards += 1;
-        fault(ctx, Fault::ClockBackwards, cgroup, thread);
+        fault(Fault::ClockBackwards, cgroup, thread);
         return;
     }
     stats.updates_begun += 1;
@@ -114,24 +114,24 @@ fn on_unlock(ctx: &impl EbpfContext, cgroup: *const u8, cpu: i32) {
     if cpu >= 0 {
         stats.yields += 1;
     }
-    flush::on_section_end(ctx, stats, &open, cgroup, cpu, begin, end);
+    flush::on_section_end(stats, &open, cgroup, cpu, begin, end);
     stats.updates_ended += 1;
 }
 
 #[raw_tracepoint]
 fn lock_contended(ctx: RawTracePointContext) -> i32 {
-    on_contended(&ctx, WaitKind::Main, ctx.arg(0));
+    on_contended(WaitKind::Main, ctx.arg(0));
     0
 }
 
 #[raw_tracepoint]
 fn lock_locked(ctx: RawTracePointContext) -> i32 {
-    on_locked(&ctx, ctx.arg(0), ctx.arg(1), ctx.arg::<u8>(2) != 0);
+    on_locked(ctx.arg(0), ctx.arg(1), ctx.arg::<u8>(2) != 0);
     0
 }
 
 #[raw_tracepoint]
 fn lock_unlock(ctx: RawTracePointContext) -> i32 {
-    on_unlock(&ctx, ctx.arg(0), ctx.arg(1));
+    on_unlock(ctx.arg(0), ctx.arg(1));
     0
 }

@@ -7,6 +7,11 @@
 //! - what cannot be measured is counted, by cause.
 #![no_std]
 #![no_main]
+#![expect(
+    clippy::inline_always,
+    reason = "a call costs time inside the section, and only inlined bodies see constants"
+)]
+#![expect(clippy::needless_pass_by_value, reason = "the program macros hand the context over by value")]
 
 mod cpu_lock;
 mod flush;

@@ -1,7 +1,7 @@
 //! Messages of the cold paths, for `-v`. With logging off the level is a frozen 0 and the
 //! verifier removes the calls.
 
-use aya_ebpf::{EbpfContext, helpers::bpf_probe_read_kernel};
+use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_log_ebpf::warn;
 
 use crate::maps::{CGROUP_KN, KERNFS_NODE_ID};
@@ -23,6 +23,7 @@ pub(crate) enum Fault {
 /// Probe reads only: `kn` is NULL in a failed mkdir and the cgroup may be half gone
 /// (`cgroup_create` and `css_free_rwork_fn` in kernel/cgroup/cgroup.c).
 #[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "the offsets come from BTF and are those of aligned members")]
 fn cgroup_id(cgroup: *const u8) -> u64 {
     let offset = CGROUP_KN.load();
     if offset == 0 || cgroup.is_null() {
@@ -40,35 +41,19 @@ fn cgroup_id(cgroup: *const u8) -> u64 {
     }
 }
 
-/// Reports one fault on the lock of `cgroup`.
-#[inline(always)]
-pub(crate) fn fault(ctx: &impl EbpfContext, fault: Fault, cgroup: *const u8, thread: u32) {
-    match fault {
-        Fault::WaitStartMissing => {
-            warn!(
-                ctx,
-                "contended, but no begin of the wait: thread {}, cgroup id {}",
-                thread,
-                cgroup_id(cgroup)
-            );
-        }
-        Fault::WaitNotStored => {
-            warn!(ctx, "begin of a wait not stored: thread {}, cgroup id {}", thread, cgroup_id(cgroup));
-        }
-        Fault::WaitOverwritten => {
-            warn!(ctx, "wait without acquisition: thread {}, cgroup id {}", thread, cgroup_id(cgroup));
-        }
-        Fault::SectionOverwritten => {
-            warn!(ctx, "acquired twice without release: thread {}, cgroup id {}", thread, cgroup_id(cgroup));
-        }
-        Fault::TaskMismatch => {
-            warn!(ctx, "released by another thread: thread {}, cgroup id {}", thread, cgroup_id(cgroup));
-        }
-        Fault::FlushNotStored => {
-            warn!(ctx, "begin of a flush not stored: thread {}, cgroup id {}", thread, cgroup_id(cgroup));
-        }
-        Fault::ClockBackwards => {
-            warn!(ctx, "clock went backwards: thread {}, cgroup id {}", thread, cgroup_id(cgroup));
-        }
-    }
+/// Reports one fault on the lock of `cgroup`. A subprogram: the messages would fill the programs
+/// otherwise.
+#[inline(never)]
+pub(crate) fn fault(fault: Fault, cgroup: *const u8, thread: u32) {
+    let what = match fault {
+        Fault::WaitStartMissing => "contended, but no begin of the wait",
+        Fault::WaitNotStored => "begin of a wait not stored",
+        Fault::WaitOverwritten => "wait without acquisition",
+        Fault::SectionOverwritten => "acquired twice without release",
+        Fault::TaskMismatch => "released by another thread",
+        Fault::FlushNotStored => "begin of a flush not stored",
+        Fault::ClockBackwards => "clock went backwards",
+    };
+    // The macro takes a context for the sake of later versions and does not use it.
+    warn!((), "{}: thread {}, cgroup id {}", what, thread, cgroup_id(cgroup));
 }

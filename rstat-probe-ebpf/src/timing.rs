@@ -38,10 +38,10 @@ pub(crate) fn wait_key(kind: WaitKind) -> WaitKey {
 pub(crate) fn take_wait_start(kind: WaitKind) -> u64 {
     let key = wait_key(kind);
     // SAFETY: only this thread writes and removes the element of its key.
-    let Some(start) = (unsafe { WAIT_STARTS.get(&key) }) else { return 0 };
+    let Some(start) = (unsafe { WAIT_STARTS.get(key) }) else { return 0 };
     let start = *start;
     // Fails only when the element is gone, and then nothing is left to remove.
-    let _ = WAIT_STARTS.remove(&key);
+    let _ = WAIT_STARTS.remove(key);
     start
 }
 
