@@ -8,10 +8,16 @@ use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use super::{Recording, SCHEMA};
 use crate::histogram::{Histogram, HistogramError};
 use crate::metric::{Counter, Metric};
+use crate::render::text::escaped;
 use crate::snapshot::{Interval, SnapshotError, sums};
 
 /// What [`SCHEMA`] begins with in every version.
 const SCHEMA_FAMILY: &str = "rstat-probe/recording/";
+
+/// Longest input that is read, bytes: a week of intervals of 1 s is about a third of it.
+const LONGEST: u64 = 2 << 30;
+/// So much is enough to tell what is plainly no recording, bytes.
+const BEGINNING: u64 = 1 << 20;
 
 /// Why a recording could not be read. `what` is the name given to [`Recording::read`].
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +27,7 @@ pub enum RecordingError {
     Io {
         /// What was read.
         what: String,
-        /// What the reader said.
-        #[source]
+        /// What the reader said. Part of the message, so it is no further link of the chain.
         error: io::Error,
     },
     /// Not JSON, or JSON that breaks off.
@@ -36,6 +41,12 @@ pub enum RecordingError {
         line: usize,
         /// From 1 on.
         column: usize,
+    },
+    /// Longer than anything that is read into memory.
+    #[error("{what}: longer than {} MiB, which is no recording", LONGEST >> 20)]
+    TooLong {
+        /// What was read.
+        what: String,
     },
     /// JSON, but not ours.
     #[error("{what}: no rstat-probe recording: {reason}")]
@@ -81,7 +92,6 @@ pub enum RecordingError {
         /// What was read.
         what: String,
         /// Why not.
-        #[source]
         error: SnapshotError,
     },
 }
@@ -98,9 +108,8 @@ impl Recording {
     ///
     /// # Errors
     /// If it cannot be read, is no recording, is newer than [`SCHEMA`], or contradicts itself.
-    pub fn read(mut reader: impl Read, what: &str) -> Result<Self, RecordingError> {
-        let mut text = Vec::new();
-        reader.read_to_end(&mut text).map_err(|error| RecordingError::Io { what: what.to_owned(), error })?;
+    pub fn read(reader: impl Read, what: &str) -> Result<Self, RecordingError> {
+        let text = read_text(reader, what)?;
         check_schema(&text, what)?;
         let recording: Self = serde_json::from_slice(&text).map_err(|error| RecordingError::Field {
             what: what.to_owned(),
@@ -147,24 +156,63 @@ impl Recording {
     }
 }
 
+/// Reads all of what may be a recording. Endless or huge input that is none is left early.
+fn read_text(mut reader: impl Read, what: &str) -> Result<Vec<u8>, RecordingError> {
+    let failed = |error| RecordingError::Io { what: what.to_owned(), error };
+    let mut text = Vec::new();
+    reader.by_ref().take(BEGINNING).read_to_end(&mut text).map_err(failed)?;
+    check_beginning(&text, what)?;
+    reader.take(LONGEST - BEGINNING + 1).read_to_end(&mut text).map_err(failed)?;
+    if text.len() as u64 > LONGEST {
+        return Err(RecordingError::TooLong { what: what.to_owned() });
+    }
+    Ok(text)
+}
+
+/// Refuses what does not begin as a JSON object does.
+fn check_beginning(text: &[u8], what: &str) -> Result<(), RecordingError> {
+    match text.trim_ascii_start().first() {
+        Some(b'{') => Ok(()),
+        None if text.len() as u64 == BEGINNING => Err(RecordingError::Syntax {
+            what: what.to_owned(),
+            message: "nothing but blanks".to_owned(),
+            line: 1 + text.iter().filter(|byte| **byte == b'\n').count(),
+            column: 1,
+        }),
+        _ => {
+            let mut values = serde_json::Deserializer::from_slice(text).into_iter::<serde::de::IgnoredAny>();
+            match values.next() {
+                Some(Err(error)) if !(error.is_eof() && text.len() as u64 == BEGINNING) => {
+                    Err(syntax(&error, what))
+                }
+                None => Err(RecordingError::Syntax {
+                    what: what.to_owned(),
+                    message: "EOF while parsing a value".to_owned(),
+                    line: 1 + text.iter().filter(|byte| **byte == b'\n').count(),
+                    column: 0,
+                }),
+                _ => Err(RecordingError::NotARecording {
+                    what: what.to_owned(),
+                    reason: "not a JSON object".to_owned(),
+                }),
+            }
+        }
+    }
+}
+
+fn syntax(error: &serde_json::Error, what: &str) -> RecordingError {
+    RecordingError::Syntax {
+        what: what.to_owned(),
+        message: without_position(error),
+        line: error.line(),
+        column: error.column(),
+    }
+}
+
 /// Tells other JSON and other versions from recordings that can be read.
 fn check_schema(text: &[u8], what: &str) -> Result<(), RecordingError> {
     let not = |reason: String| RecordingError::NotARecording { what: what.to_owned(), reason };
-    let head: Head = serde_json::from_slice(text).map_err(|error| {
-        if error.is_data() {
-            return not("not a JSON object".to_owned());
-        }
-        RecordingError::Syntax {
-            what: what.to_owned(),
-            message: without_position(&error),
-            line: error.line(),
-            column: error.column(),
-        }
-    })?;
-    // serde would take an array for a struct, too.
-    if text.trim_ascii_start().first() != Some(&b'{') {
-        return Err(not("not a JSON object".to_owned()));
-    }
+    let head: Head = serde_json::from_slice(text).map_err(|error| syntax(&error, what))?;
     let Some(schema) = head.schema else {
         return Err(not(format!("there is no \"schema\": \"{SCHEMA}\"")));
     };
@@ -175,9 +223,9 @@ fn check_schema(text: &[u8], what: &str) -> Result<(), RecordingError> {
     let version =
         |name: &str| name.strip_prefix(SCHEMA_FAMILY).and_then(|version| version.parse::<u64>().ok());
     if version(name) > version(SCHEMA) {
-        return Err(RecordingError::NewerSchema { what: what.to_owned(), found: name.to_owned() });
+        return Err(RecordingError::NewerSchema { what: what.to_owned(), found: escaped(name) });
     }
-    Err(not(format!("its schema is {schema}, not \"{SCHEMA}\"")))
+    Err(not(format!("its schema is {}, not \"{SCHEMA}\"", escaped(&schema.to_string()))))
 }
 
 /// The message of a parse error alone: the position is printed once, at the end of the line.

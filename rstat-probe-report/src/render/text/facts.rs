@@ -6,7 +6,7 @@ use super::layout::{Page, command_line, escaped};
 use super::summary::rate;
 use crate::load_result::LoadResult;
 use crate::metric::Counter;
-use crate::recording::{EndedBy, Recording, Workload};
+use crate::recording::{EndedBy, Open, Recording, Workload};
 use crate::units;
 
 /// Longer foreign results of a workload are cut.
@@ -79,27 +79,50 @@ pub(super) fn write_facts(w: &mut impl Write, recording: &Recording, page: Page)
             page.write_fact(w, "overflow", &text)?;
         }
     }
-    let open = &recording.open;
-    let text = format!(
-        "at the start {}, {}, {}; at the end {}, {}, {}, {} (in no table)",
-        units::counted(open.at_start, "section", "sections"),
-        units::counted(open.flushes_at_start, "flush", "flushes"),
-        units::counted(open.cpu_locks_at_start, "per-CPU lock", "per-CPU locks"),
-        units::counted(open.at_end, "section", "sections"),
-        units::counted(open.flushes_at_end, "flush", "flushes"),
-        units::counted(open.waits_at_end, "wait", "waits"),
-        units::counted(open.cpu_locks_at_end, "per-CPU lock", "per-CPU locks")
-    );
-    page.write_fact(w, "open", &text)?;
+    page.write_fact(w, "edges", &edges(&recording.open))?;
+    // Several metrics are often missing for one reason.
+    let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
     for (metric, basis) in &recording.provenance.metrics {
-        if let Some(reason) = &basis.unavailable {
-            page.write_fact(w, "not measured", &format!("{metric}: {}", escaped(reason)))?;
+        let Some(reason) = &basis.unavailable else { continue };
+        match missing.iter_mut().find(|(other, _)| other == reason) {
+            Some((_, metrics)) => metrics.push(metric.name()),
+            None => missing.push((reason, vec![metric.name()])),
         }
+    }
+    for (reason, metrics) in missing {
+        page.write_fact(w, "not measured", &format!("{}: {}", metrics.join(", "), escaped(reason)))?;
     }
     page.write_fact(w, "own cost", &own_cost(recording))?;
     match &recording.workload {
         Some(workload) => write_workload(w, workload, page),
         None => Ok(()),
+    }
+}
+
+/// What is in no table because it crosses an edge of the measurement.
+fn edges(open: &Open) -> String {
+    let side = |counts: &[(u64, &str, &str)]| {
+        let named = counts.iter().filter(|(count, ..)| *count > 0);
+        named.map(|(count, one, many)| units::counted(*count, one, many)).collect::<Vec<_>>().join(", ")
+    };
+    let start = side(&[
+        (open.at_start, "section", "sections"),
+        (open.flushes_at_start, "flush", "flushes"),
+        (open.cpu_locks_at_start, "per-CPU lock", "per-CPU locks"),
+    ]);
+    let end = side(&[
+        (open.at_end, "section", "sections"),
+        (open.flushes_at_end, "flush", "flushes"),
+        (open.waits_at_end, "wait", "waits"),
+        (open.cpu_locks_at_end, "per-CPU lock", "per-CPU locks"),
+    ]);
+    match (start.is_empty(), end.is_empty()) {
+        (true, true) => "nothing was open when the measurement began or ended".to_owned(),
+        (false, true) => format!("already open at the start: {start} (in no table)"),
+        (true, false) => format!("still open at the end: {end} (in no table)"),
+        (false, false) => {
+            format!("already open at the start: {start}; still open at the end: {end} (in no table)")
+        }
     }
 }
 
