@@ -11,11 +11,16 @@ use crate::load::{DirtierArgs, StatFile};
 #[command(version, max_term_width = 100)]
 pub(crate) struct Arguments {
     /// Say more: faults seen in the kernel, the verifier's log.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 100)]
     pub verbose: bool,
     #[command(subcommand)]
     pub command: Command,
 }
+
+const RUN_EXAMPLES: &str = "Examples:
+  sudo rstat-probe run
+  sudo rstat-probe run -d 60s -i 10s -o before.json
+  sudo rstat-probe run -o load.json -- rstat-probe load stat-reader --duration 30s";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -32,6 +37,7 @@ pub(crate) enum Command {
 /// Exit code: 0, or that of COMMAND; 2 when something failed (what was measured is still printed
 /// and saved as far as possible).
 #[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArguments {
     /// Stop after this time, e.g. 30s, 500ms, 2m. A running COMMAND is sent SIGTERM then.
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
@@ -68,13 +74,13 @@ pub(crate) struct CheckArguments {
     pub root: PathBuf,
 }
 
-/// Show recordings.
+/// Show one recording or several, as the report that `run` prints, as JSON or as CSV.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
     /// Recordings; `-` reads standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// How.
+    /// What to show it as.
     #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
     pub format: ShowFormat,
 }
@@ -103,7 +109,7 @@ pub(crate) struct StatReaderArguments {
     /// Reading threads [default: two for each online CPU].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
-    /// How long.
+    /// How long to read, e.g. 30s, 500ms, 2m.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub duration: Duration,
     /// Which statistics. `cpu.stat` of a cgroup v2 is flushed on every read, `memory.stat` only
@@ -145,7 +151,7 @@ mod tests {
     fn durations() {
         assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("1h 30m"), Ok(Duration::from_mins(90)));
         assert!(duration("soon").is_err() && duration("").is_err() && duration("-1s").is_err());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use rstat_probe_report::Metric;
+
 use crate::{
     args::CheckArguments,
     kernel::{
@@ -32,7 +34,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
         (Some(missing), _) => format!("rstat-probe run {missing}"),
         (None, 0) => "rstat-probe run works here".to_owned(),
         (None, 1) => "rstat-probe run works here, but not every metric is available".to_owned(),
-        (None, _) => "nothing can be measured here".to_owned(),
+        (None, _) => format!("nothing can be measured here: {}", plan.refusal().unwrap_or("no hooks")),
     };
     writeln!(out, "\n{verdict}")?;
     Ok(code)
@@ -45,7 +47,9 @@ fn facts(out: &mut impl Write, support: &KernelSupport) -> io::Result<()> {
     fact("CPUs", &format!("possible {}, online {}", support.possible.text, support.online.text))?;
     fact("preemption", if support.preempt_rt { "PREEMPT_RT" } else { "not PREEMPT_RT" })?;
     let btf = match (&support.btf_error, support.offsets) {
-        (Some(error), _) => format!("not used: {error}"),
+        (Some(error), _) => {
+            format!("not used: {error}; without it no function is hooked and -v shows no cgroup ids")
+        }
         (None, Some(offsets)) => format!(
             "readable; offsets cgroup.kn {}, kernfs_node.id {}",
             offsets.cgroup_kn, offsets.kernfs_node_id
@@ -61,21 +65,32 @@ fn facts(out: &mut impl Write, support: &KernelSupport) -> io::Result<()> {
     );
     fact("tracefs", &tracefs)?;
     fact("lockdown", support.lockdown.as_deref().unwrap_or("unknown (securityfs is not mounted)"))?;
-    let held: Vec<&str> = [
+    const NEEDED: [(Capability, &str); 3] = [
         (Capability::Bpf, "CAP_BPF"),
         (Capability::Perfmon, "CAP_PERFMON"),
-        (Capability::SysAdmin, "CAP_SYS_ADMIN (for the own cost)"),
-    ]
-    .into_iter()
-    .filter(|(capability, _)| support.has(*capability))
-    .map(|(_, name)| name)
-    .collect();
-    fact("capabilities", &if held.is_empty() { "none of those needed".to_owned() } else { held.join(", ") })
+        (Capability::SysAdmin, "CAP_SYS_ADMIN"),
+    ];
+    let names = |held: bool| {
+        let of = NEEDED.iter().filter(|(capability, _)| support.has(*capability) == held);
+        of.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let capabilities = match (names(true), names(false)) {
+        (held, _) if !support.initial_user_namespace => {
+            format!("{held}, which do not count: this is not the initial user namespace")
+        }
+        (held, missing) if missing.is_empty() => held,
+        (held, missing) if held.is_empty() => format!("missing {missing}"),
+        (held, missing) => format!("{held}; missing {missing}"),
+    };
+    fact("capabilities", &capabilities)
 }
 
 fn hooks(out: &mut impl Write, support: &KernelSupport, plan: &AttachPlan) -> io::Result<()> {
     match &support.names {
-        None => writeln!(out, "\nhooks: names cannot be looked up; the plan tries them")?,
+        None => writeln!(
+            out,
+            "\nhooks: neither BTF nor /proc/kallsyms can be read; these are tried without knowing that they exist"
+        )?,
         Some(names) => {
             let source = match names.source {
                 NameSource::Btf => "BTF",
@@ -85,9 +100,12 @@ fn hooks(out: &mut impl Write, support: &KernelSupport, plan: &AttachPlan) -> io
             writeln!(out, "\nhooks ({source}): {present} of {} rstat tracepoints", TRACEPOINTS.len())?;
         }
     }
+    if plan.measures() {
+        writeln!(out, "  {:<15} {:<42} program", "attach kind", "hook")?;
+    }
     for group in &plan.groups {
         for planned in &group.programs {
-            let note = if group.required { "" } else { "  if the kernel lets it" };
+            let note = if group.required { "" } else { " (if the kernel lets it)" };
             writeln!(out, "  {:<15} {:<42} {}{note}", planned.attach.name(), planned.hook, planned.program)?;
         }
     }
@@ -102,17 +120,16 @@ fn metrics(out: &mut impl Write, plan: &AttachPlan) -> io::Result<()> {
     for (metric, basis) in &plan.basis {
         let text = match basis {
             Basis::From(text) => text.clone(),
+            // Said once, below.
+            Basis::Unavailable(_) if !plan.measures() => "unavailable".to_owned(),
             Basis::Unavailable(reason) => format!("unavailable: {reason}"),
             Basis::Absent(reason) => format!("does not exist here: {reason}"),
         };
         writeln!(out, "  {:<14} {text}", metric.name())?;
-    }
-    if let Some(function) = plan.flush_function() {
-        writeln!(
-            out,
-            "  {:<14} or, if the kernel lets function hooks attach, {function} from entry to return",
-            ""
-        )?;
+        if let (Metric::Flush, Some(function)) = (metric, plan.flush_function()) {
+            let text = "or, if the kernel lets function hooks attach,";
+            writeln!(out, "  {:<14} {text} {function} from entry to return", "")?;
+        }
     }
     Ok(())
 }

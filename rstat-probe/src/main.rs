@@ -8,7 +8,10 @@ mod load_command;
 mod run;
 mod show;
 
-use std::{io, process::ExitCode};
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 use clap::Parser as _;
 
@@ -20,9 +23,7 @@ const FAILED: u8 = 2;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let verbose = arguments.verbose;
-    env_logger::Builder::new()
-        .filter_level(if verbose { log::LevelFilter::Info } else { log::LevelFilter::Warn })
-        .init();
+    start_log(verbose);
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments, verbose),
         Command::Check(arguments) => check::run(&arguments),
@@ -38,6 +39,27 @@ fn main() -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// Messages look like the errors: one line with the severity in front.
+fn start_log(verbose: bool) {
+    env_logger::Builder::new()
+        .filter_level(if verbose { log::LevelFilter::Info } else { log::LevelFilter::Warn })
+        .format(|out, record| {
+            let severity = match record.level() {
+                log::Level::Error => "error",
+                log::Level::Warn => "warning",
+                _ => "note",
+            };
+            writeln!(out, "{severity}: {}", record.args())
+        })
+        .init();
+}
+
+/// Columns of the terminal on stdout, `None` when it is none.
+fn stdout_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<()> {
                 write_report(
                     &mut out,
                     &recording,
-                    &TextOptions { width: crate::run::stdout_width(), heading: true },
+                    &TextOptions { width: crate::stdout_width(), heading: true },
                 )?;
             }
             ShowFormat::Json => write_json(&mut out, &recording)?,
@@ -42,11 +42,10 @@ pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<()> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Recording> {
+    if path.as_os_str() == "-" {
+        return Ok(Recording::read(io::stdin().lock(), "standard input")?);
+    }
     let name = path.display().to_string();
-    let reader: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).with_context(|| format!("cannot read {name}"))?)
-    };
-    Ok(Recording::read(reader, &name)?)
+    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+    Ok(Recording::read(file, &name)?)
 }

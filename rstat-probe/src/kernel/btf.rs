@@ -168,7 +168,7 @@ mod tests {
         let strings = b"\0cgroup\0kn\0pad\0btf_trace_x\0flush\0other\0";
         let at = |name: &str| {
             let bytes = name.as_bytes();
-            strings.windows(bytes.len()).position(|window| window == bytes).unwrap() as u32
+            u32::try_from(strings.windows(bytes.len()).position(|window| window == bytes).unwrap()).unwrap()
         };
         let mut types = Vec::new();
         let mut word = |value: u32| types.extend_from_slice(&value.to_ne_bytes());
@@ -193,8 +193,8 @@ mod tests {
         let mut data = Vec::new();
         data.extend_from_slice(&MAGIC.to_ne_bytes());
         data.extend_from_slice(&[1, 0]);
-        for value in [24, 0, types.len() as u32, types.len() as u32, strings.len() as u32] {
-            data.extend_from_slice(&value.to_ne_bytes());
+        for value in [24, 0, types.len(), types.len(), strings.len()] {
+            data.extend_from_slice(&u32::try_from(value).unwrap().to_ne_bytes());
         }
         data.extend_from_slice(&types);
         data.extend_from_slice(strings);

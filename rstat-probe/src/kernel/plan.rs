@@ -147,6 +147,9 @@ impl AttachPlan {
             for metric in SECTION_METRICS.iter().chain(CPU_LOCK_METRICS) {
                 plan.basis.insert(*metric, Basis::Unavailable(reason.to_owned()));
             }
+            if support.names.as_ref().is_some_and(|names| !has_cpu_locks(names)) {
+                plan.no_cpu_locks();
+            }
             return plan;
         }
         plan.groups.push(Group { programs: LOCK.to_vec(), required: true });
@@ -173,6 +176,14 @@ impl AttachPlan {
     /// Whether anything can be measured.
     pub(crate) fn measures(&self) -> bool {
         !self.groups.is_empty()
+    }
+
+    /// Why something cannot be measured.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.basis.values().find_map(|basis| match basis {
+            Basis::Unavailable(reason) => Some(reason.as_str()),
+            _ => None,
+        })
     }
 
     /// The flush function that the plan hooks.
@@ -237,31 +248,52 @@ impl AttachPlan {
     }
 
     fn cpu_locks(&mut self, names: Option<&Names>) {
-        let present = names.is_some_and(|names| CPU_LOCK.iter().all(|p| names.tracepoint(p.hook)));
-        if present {
-            self.groups.push(Group { programs: CPU_LOCK.to_vec(), required: false });
-            self.basis.insert(
-                Metric::CpuLockHold,
-                Basis::From(
-                    "cgroup_rstat_cpu_locked to _cpu_unlock on one CPU, flush and update path".to_owned(),
-                ),
-            );
-            self.basis.insert(
-                Metric::CpuLockWait,
-                Basis::From(
-                    "cgroup_rstat_cpu_lock_contended to _cpu_locked by one thread, flush and update path"
-                        .to_owned(),
-                ),
-            );
-        } else {
+        let Some(names) = names else {
             for metric in CPU_LOCK_METRICS {
                 self.basis.insert(
                     *metric,
-                    Basis::Absent("this kernel has no per-CPU rstat locks with tracepoints (Linux has them from 6.10 to 6.16)".to_owned()),
+                    Basis::Unavailable(
+                        "the names of hooks cannot be looked up, so it is unknown whether this kernel has such locks"
+                            .to_owned(),
+                    ),
                 );
             }
+            return;
+        };
+        if !has_cpu_locks(names) {
+            self.no_cpu_locks();
+            return;
+        }
+        self.groups.push(Group { programs: CPU_LOCK.to_vec(), required: false });
+        self.basis.insert(
+            Metric::CpuLockHold,
+            Basis::From(
+                "cgroup_rstat_cpu_locked to _cpu_unlock on one CPU, flush and update path".to_owned(),
+            ),
+        );
+        self.basis.insert(
+            Metric::CpuLockWait,
+            Basis::From(
+                "cgroup_rstat_cpu_lock_contended to _cpu_locked by one thread, flush and update path"
+                    .to_owned(),
+            ),
+        );
+    }
+
+    fn no_cpu_locks(&mut self) {
+        for metric in CPU_LOCK_METRICS {
+            self.basis.insert(
+                *metric,
+                Basis::Absent(
+                    "no per-CPU rstat locks with tracepoints (Linux has them from 6.10 to 6.16)".to_owned(),
+                ),
+            );
         }
     }
+}
+
+fn has_cpu_locks(names: &Names) -> bool {
+    CPU_LOCK.iter().all(|planned| names.tracepoint(planned.hook))
 }
 
 /// What the process lacks to load and attach the programs: one line, or none.

@@ -113,7 +113,7 @@ fn every_metric_has_a_basis_or_a_reason() {
     ] {
         let plan = AttachPlan::from_support(&support);
         for metric in Metric::ALL {
-            assert!(plan.basis.contains_key(&metric), "{metric:?}");
+            assert!(plan.basis.contains_key(metric), "{metric:?}");
         }
     }
 }

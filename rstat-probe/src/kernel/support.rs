@@ -231,7 +231,7 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
         let name = notes.get(12..12 + name_length)?;
         if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
             let bytes = notes.get(description..description + length)?;
-            return Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Some(bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")));
         }
         notes = notes.get(description + length.next_multiple_of(4)..)?;
     }

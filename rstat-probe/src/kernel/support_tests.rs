@@ -78,8 +78,8 @@ fn cpu_lists() {
 fn build_id_is_found_behind_another_note() {
     let note = |name: &[u8], kind: u32, description: &[u8]| {
         let mut bytes = Vec::new();
-        for word in [name.len() as u32, description.len() as u32, kind] {
-            bytes.extend_from_slice(&word.to_ne_bytes());
+        for word in [name.len(), description.len(), kind as usize] {
+            bytes.extend_from_slice(&u32::try_from(word).unwrap().to_ne_bytes());
         }
         for part in [name, description] {
             bytes.extend_from_slice(part);

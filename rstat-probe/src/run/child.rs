@@ -24,22 +24,23 @@ pub(crate) struct SpawnError {
 /// A running command.
 pub(crate) struct Child {
     command: Vec<OsString>,
-    child: process::Child,
+    process: process::Child,
     status: Option<ExitStatus>,
     results: TempDir,
 }
 
 impl Child {
-    /// Starts `command`, which is not empty.
-    pub(crate) fn spawn(command: &[OsString]) -> Result<Self, SpawnError> {
+    /// Starts `command`, unless it is empty.
+    pub(crate) fn spawn_if_any(command: &[OsString]) -> Result<Option<Self>, SpawnError> {
+        let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let start = || {
             let results = tempfile::tempdir()?;
-            let child = process::Command::new(&command[0])
-                .args(&command[1..])
+            let process = process::Command::new(program)
+                .args(arguments)
                 .env(RESULT_FILE_VARIABLE, results.path().join("result.json"))
                 .kill_on_drop(true)
                 .spawn()?;
-            Ok(Self { command: command.to_vec(), child, status: None, results })
+            Ok(Some(Self { command: command.to_vec(), process, status: None, results }))
         };
         start().map_err(|error: std::io::Error| SpawnError {
             exit_code: if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 },
@@ -50,7 +51,7 @@ impl Child {
     /// Waits for its end. Can be dropped and called again.
     pub(crate) async fn ended(&mut self) -> std::io::Result<()> {
         if self.status.is_none() {
-            self.status = Some(self.child.wait().await?);
+            self.status = Some(self.process.wait().await?);
         }
         Ok(())
     }
@@ -62,15 +63,15 @@ impl Child {
         }
         self.signal(Signal::TERM);
         if time::timeout(TERMINATE_GRACE, self.ended()).await.is_err() {
-            self.signal(Signal::KILL);
-            self.ended().await?;
+            self.kill().await?;
         }
         Ok(())
     }
 
     /// Kills it without waiting for manners.
-    pub(crate) fn kill(&mut self) {
+    pub(crate) async fn kill(&mut self) -> std::io::Result<()> {
         self.signal(Signal::KILL);
+        self.ended().await
     }
 
     /// Its exit code, or 128 plus the signal that killed it, as a shell has it.
@@ -95,7 +96,7 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(id) = id {
             // It may have ended just now, which is as good.
             let _ = kill_process(id, signal);

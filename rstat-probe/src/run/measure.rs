@@ -1,20 +1,21 @@
-//! The measurement itself: from arming to the last reading, and what is made of it.
+//! The measurement itself: from arming to the last reading, and the recording made of it.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use aya_log::EbpfLogger;
 use rstat_probe_report::{
-    Counter, Interval, Metric, Recording,
+    Counter, Interval, Metric, Recording, Snapshot,
     recording::{EndedBy, Open, SCHEMA, Tool, Totals},
     render::text::{interval_header, write_interval_line},
 };
 use rustix::time::{ClockId, clock_gettime};
 use time::OffsetDateTime;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::{
     child::Child,
+    deliver,
     own_cost::Sampler,
     progress::Progress,
     provenance::provenance,
@@ -24,12 +25,17 @@ use super::{
     stdout::Stdout,
     stream::Stream,
 };
-use crate::kernel::{plan::AttachPlan, reader::Reading, session::Session, support::KernelSupport};
+use crate::kernel::{
+    plan::AttachPlan,
+    reader::Reading,
+    session::{OpenAtEnd, Session},
+    support::KernelSupport,
+};
 
 /// What interval lines show.
 const LINE_METRICS: [Metric; 1] = [Metric::IrqsOff];
 /// How often the progress line, the log of the programs and stdout are looked after.
-const PROGRESS: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// CLOCK_MONOTONIC in ns, the clock of the programs.
 fn monotonic_ns() -> u64 {
@@ -37,190 +43,207 @@ fn monotonic_ns() -> u64 {
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
+/// Everything that a measurement needs while it goes on.
+struct Measurement<'a> {
+    settings: &'a Settings,
+    support: &'a KernelSupport,
+    plan: &'a AttachPlan,
+    session: Session,
+    started: OffsetDateTime,
+    recorder: Recorder,
+    sampler: Sampler,
+    logger: Option<EbpfLogger<&'static dyn log::Log>>,
+    progress: Progress,
+    prints_lines: bool,
+    stream: Option<Stream>,
+    stdout: Stdout,
+}
+
 /// Measures with `session`. Returns the exit code.
 pub(crate) async fn measure(
     settings: &Settings,
     support: &KernelSupport,
     plan: &AttachPlan,
-    mut session: Session,
+    session: Session,
     verbose: bool,
 ) -> anyhow::Result<u8> {
     let mut signals = Signals::new()?;
-    let mut stdout = Stdout::start();
-    let mut stream = settings.stream.as_ref().map(Stream::open).transpose()?;
-    let mut logger = verbose.then(|| EbpfLogger::init(session.ebpf())).transpose()?;
-
-    session.arm()?;
-    let started = OffsetDateTime::now_utc();
-    let mut recorder = Recorder::new(take(plan, &mut session, monotonic_ns())?, !settings.interval_given);
-    if let Some(stream) = &mut stream {
-        stream.start(&provenance(support, plan, &session, started, recorder.last()), &mut stdout);
-    }
-    let prints_lines = settings.interval_given && settings.prints_report();
-    if prints_lines {
-        stdout.print(format!("{}\n", interval_header(&LINE_METRICS)).into_bytes());
-    }
-    let mut child = match settings.command.split_first() {
-        None => None,
-        Some((program, _)) => match Child::spawn(&settings.command) {
-            Ok(child) => Some(child),
-            Err(refused) => {
-                let program = program.to_string_lossy();
-                log::error!("cannot run {program}: {}", refused.error);
-                return Ok(refused.exit_code);
-            }
-        },
-    };
-
-    let mut ticks = interval_at(Instant::now() + settings.interval, settings.interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut looks = interval_at(Instant::now() + PROGRESS, PROGRESS);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let end = settings.duration.map(|duration| Instant::now() + duration);
-    let mut sampler = Sampler::new(settings.duration);
-    let mut sample_at = sampler.next().map(|pause| Instant::now() + pause);
-    let progress = Progress::new(!prints_lines);
-    let duration_ns = settings.duration.map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
-
-    let ended_by = loop {
-        let step: anyhow::Result<()> = tokio::select! {
-            biased;
-            (name, _) = signals.next() => break EndedBy::Signal { name: name.to_owned() },
-            result = ended(child.as_mut()) => match result {
-                Ok(()) => break EndedBy::Command,
-                Err(error) => Err(error).context("cannot wait for the command"),
-            },
-            () = until(end) => break EndedBy::Duration,
-            () = until(sample_at) => {
-                let stepped = sampler.step(&mut session, monotonic_ns());
-                sample_at = sampler.next().map(|pause| Instant::now() + pause);
-                stepped
-            }
-            _ = ticks.tick() => take(plan, &mut session, monotonic_ns())
-                .and_then(|snapshot| recorder.push(snapshot))
-                .map(|interval| show(&interval, prints_lines, stream.as_mut(), &mut stdout)),
-            _ = looks.tick() => {
-                if let Some(logger) = &mut logger {
-                    logger.flush();
-                }
-                if !prints_lines {
-                    progress.show(recorder.last(), monotonic_ns() - recorder.start_ns(), duration_ns);
-                }
-                // With a file to fill, a closed stdout is no reason to stop.
-                if stdout.failed() && !writes_a_file(settings) {
-                    break EndedBy::StdoutClosed;
-                }
-                Ok(())
-            }
-        };
-        if let Err(error) = step {
-            break EndedBy::Error { message: format!("{error:#}") };
+    let mut measurement = Measurement::start(settings, support, plan, session, verbose)?;
+    let mut child = match Child::spawn_if_any(&settings.command) {
+        Ok(child) => child,
+        Err(refused) => {
+            log::error!("cannot run {}: {}", settings.command[0].to_string_lossy(), refused.error);
+            return Ok(refused.exit_code);
         }
     };
-
-    let end_ns = monotonic_ns();
-    let (reading, open_at_end) = session.finish()?;
-    progress.clear();
-    if let Some(logger) = &mut logger {
-        logger.flush();
-    }
-    let interrupted = ended_by == EndedBy::Signal { name: "SIGINT".to_owned() };
-    let misses = session.recursion_misses()?;
-    let interval = recorder.push(snapshot(plan, &reading, misses, end_ns)?)?;
-    show(&interval, prints_lines, stream.as_mut(), &mut stdout);
-    let (last, intervals, duration_ns) = recorder.finish()?;
+    let ended_by = measurement.until_end(&mut signals, child.as_mut()).await;
+    let (mut recording, stream, stdout) = measurement.finish(ended_by)?;
     if let Some(child) = &mut child {
-        tokio::select! {
-            stopped = child.stop(interrupted), if ended_by != EndedBy::Command => stopped?,
-            _ = signals.next(), if ended_by != EndedBy::Command => child.kill(),
-            else => {}
+        if recording.ended_by != EndedBy::Command {
+            deliver::stop(child, &recording.ended_by, &mut signals).await;
         }
-        child.ended().await?;
+        recording.workload = Some(child.workload());
     }
-
-    let sections = last.counters.get(&Counter::Sections).copied().unwrap_or(0);
-    let recording = Recording {
-        schema: SCHEMA.to_owned(),
-        tool: Tool { name: "rstat-probe".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        provenance: provenance(support, plan, &session, started, &last),
-        duration_ns,
-        ended_by,
-        losses: last.losses.clone(),
-        totals: Totals { metrics: last.metrics, counters: last.counters },
-        intervals,
-        open: open(&reading, open_at_end),
-        overhead: sampler.overhead(sections, duration_ns),
-        workload: child.as_ref().map(Child::workload),
-        tables: Vec::new(),
-        slow_events: Vec::new(),
-    };
-    deliver(settings, &recording, stream, stdout, signals, child.as_ref().map(Child::exit_code)).await
+    deliver::deliver(settings, &recording, stream, stdout, signals, child.as_ref().map(Child::exit_code))
+        .await
 }
 
-/// Saves and prints. The file comes first: nobody can block it.
-async fn deliver(
-    settings: &Settings,
-    recording: &Recording,
-    mut stream: Option<Stream>,
-    mut stdout: Stdout,
-    mut signals: Signals,
-    command: Option<u8>,
-) -> anyhow::Result<u8> {
-    let saved = super::save(recording, settings);
-    if let Some(stream) = &mut stream {
-        stream.end(recording, &mut stdout);
+impl<'a> Measurement<'a> {
+    /// Begins to count.
+    fn start(
+        settings: &'a Settings,
+        support: &'a KernelSupport,
+        plan: &'a AttachPlan,
+        mut session: Session,
+        verbose: bool,
+    ) -> anyhow::Result<Self> {
+        let stdout = Stdout::start();
+        let stream = settings.stream.as_ref().map(Stream::open).transpose()?;
+        let logger = verbose.then(|| EbpfLogger::init(session.ebpf())).transpose()?;
+        session.arm()?;
+        let started = OffsetDateTime::now_utc();
+        let first = take(plan, &mut session, monotonic_ns())?;
+        let prints_lines = settings.interval_given && settings.prints_report();
+        let mut measurement = Self {
+            settings,
+            support,
+            plan,
+            session,
+            started,
+            recorder: Recorder::new(first, !settings.interval_given),
+            sampler: Sampler::new(settings.duration),
+            logger,
+            progress: Progress::new(!prints_lines),
+            prints_lines,
+            stream,
+            stdout,
+        };
+        if let Some(stream) = &mut measurement.stream {
+            let last = measurement.recorder.last();
+            let provenance = provenance(support, plan, &measurement.session, started, last);
+            stream.start(&provenance, &mut measurement.stdout);
+        }
+        if prints_lines {
+            measurement.stdout.print(format!("{}\n", interval_header(&LINE_METRICS)).into_bytes());
+        }
+        Ok(measurement)
     }
-    stdout.print(super::report(recording, settings)?);
-    tokio::select! {
-        printed = stdout.finish() => {
-            let dropped = printed.context("cannot print the report")?;
-            if dropped > 0 {
-                log::error!("{dropped} lines were not printed: nobody read stdout");
+
+    /// Goes on until something ends it.
+    async fn until_end(&mut self, signals: &mut Signals, mut child: Option<&mut Child>) -> EndedBy {
+        let begin = Instant::now();
+        let every = |period| {
+            let mut ticks = interval_at(begin + period, period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        };
+        let (mut ticks, mut looks) = (every(self.settings.interval), every(LOOK));
+        let end = self.settings.duration.map(|duration| begin + duration);
+        let mut sample_at = self.sampler.next().map(|pause| Instant::now() + pause);
+        loop {
+            let step = tokio::select! {
+                biased;
+                name = signals.next() => return EndedBy::Signal { name: name.to_owned() },
+                result = ended(child.as_deref_mut()) => match result {
+                    Ok(()) => return EndedBy::Command,
+                    Err(error) => Err(error).context("cannot wait for the command"),
+                },
+                () = until(end) => return EndedBy::Duration,
+                () = until(sample_at) => {
+                    let step = self.sampler.step(&mut self.session, monotonic_ns());
+                    sample_at = self.sampler.next().map(|pause| Instant::now() + pause);
+                    step
+                }
+                _ = ticks.tick() => take(self.plan, &mut self.session, monotonic_ns())
+                    .and_then(|snapshot| self.end_interval(snapshot)),
+                _ = looks.tick() => {
+                    self.look();
+                    // With a file to fill, a closed stdout is no reason to stop.
+                    if self.stdout.failed() && !writes_a_file(self.settings) {
+                        return EndedBy::StdoutClosed;
+                    }
+                    Ok(())
+                }
+            };
+            if let Err(error) = step {
+                return EndedBy::Error { message: format!("{error:#}") };
             }
         }
-        // The reader of stdout hangs; the user has seen enough.
-        _ = signals.next() => {}
     }
-    saved?;
-    stream.map_or(Ok(()), Stream::finish)?;
-    if let EndedBy::Error { message } = &recording.ended_by {
-        log::error!("the measurement ended early: {message}");
+
+    /// Stops counting and makes the recording. When the last reading fails, the one before it
+    /// has to do.
+    fn finish(mut self, mut ended_by: EndedBy) -> anyhow::Result<(Recording, Option<Stream>, Stdout)> {
+        let end_ns = monotonic_ns();
+        self.progress.clear();
+        let mut edges = Open::default();
+        let last = self.session.finish().and_then(|(reading, at_end)| {
+            edges = open(&reading, at_end);
+            let misses = self.session.recursion_misses()?;
+            self.end_interval(snapshot(self.plan, &reading, misses, end_ns)?)
+        });
+        if let Err(error) = last {
+            ended_by = EndedBy::Error { message: format!("{error:#}") };
+        }
+        self.look();
+        let (last, intervals, duration_ns) = self.recorder.finish()?;
+        let sections = last.counters.get(&Counter::Sections).copied().unwrap_or(0);
+        let recording = Recording {
+            schema: SCHEMA.to_owned(),
+            tool: Tool { name: "rstat-probe".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+            provenance: provenance(self.support, self.plan, &self.session, self.started, &last),
+            duration_ns,
+            ended_by,
+            losses: last.losses,
+            totals: Totals { metrics: last.metrics, counters: last.counters },
+            intervals,
+            open: edges,
+            overhead: self.sampler.overhead(sections, duration_ns),
+            workload: None,
+            tables: Vec::new(),
+            slow_events: Vec::new(),
+        };
+        Ok((recording, self.stream, self.stdout))
     }
-    Ok(super::exit_code(recording, command))
+
+    /// Ends an interval and shows it to those who asked for intervals.
+    fn end_interval(&mut self, snapshot: Snapshot) -> anyhow::Result<()> {
+        let interval: Interval = self.recorder.push(snapshot)?;
+        if let Some(stream) = &mut self.stream {
+            stream.interval(&interval, &mut self.stdout);
+        }
+        if self.prints_lines {
+            let mut line = Vec::new();
+            write_interval_line(&mut line, &interval, &LINE_METRICS)?;
+            self.stdout.print(line);
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) {
+        if let Some(logger) = &mut self.logger {
+            logger.flush();
+        }
+        let duration_ns = self.settings.duration.map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
+        self.progress.show(self.recorder.last(), monotonic_ns() - self.recorder.start_ns(), duration_ns);
+    }
 }
 
-/// Shows an interval that just ended to those who asked for intervals.
-fn show(interval: &Interval, as_line: bool, stream: Option<&mut Stream>, stdout: &mut Stdout) {
-    if let Some(stream) = stream {
-        stream.interval(interval, stdout);
-    }
-    if as_line {
-        let mut line = Vec::new();
-        // Writing to memory does not fail.
-        let _ = write_interval_line(&mut line, interval, &LINE_METRICS);
-        stdout.print(line);
-    }
-}
-
-fn take(
-    plan: &AttachPlan,
-    session: &mut Session,
-    at_ns: u64,
-) -> anyhow::Result<rstat_probe_report::Snapshot> {
+fn take(plan: &AttachPlan, session: &mut Session, at_ns: u64) -> anyhow::Result<Snapshot> {
     let reading = session.read()?;
     let misses = session.recursion_misses()?;
     snapshot(plan, &reading, misses, at_ns)
 }
 
-fn open(reading: &Reading, ends: crate::kernel::session::OpenAtEnd) -> Open {
+fn open(reading: &Reading, at_end: OpenAtEnd) -> Open {
     Open {
         at_start: reading.open_at_start,
-        at_end: ends.sections,
+        at_end: at_end.sections,
         flushes_at_start: reading.flush_open_at_start,
-        flushes_at_end: ends.flushes,
-        waits_at_end: ends.waits,
+        flushes_at_end: at_end.flushes,
+        waits_at_end: at_end.waits,
         cpu_locks_at_start: reading.cpu_locks_open_at_start,
-        cpu_locks_at_end: ends.cpu_locks,
+        cpu_locks_at_end: at_end.cpu_locks,
     }
 }
 
@@ -230,7 +253,7 @@ fn writes_a_file(settings: &Settings) -> bool {
 
 async fn until(moment: Option<Instant>) {
     match moment {
-        Some(moment) => sleep(moment - Instant::now()).await,
+        Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }

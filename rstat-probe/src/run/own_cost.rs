@@ -28,7 +28,7 @@ pub(crate) struct Sampler {
 }
 
 struct Running {
-    _statistics: OwnedFd,
+    statistics: OwnedFd,
     figures: Vec<ProgramFigures>,
     sections: u64,
     begin_ns: u64,
@@ -58,7 +58,7 @@ impl Sampler {
             match enable_stats(Stats::RunTime) {
                 Ok(statistics) => {
                     self.running = Some(Running {
-                        _statistics: statistics,
+                        statistics,
                         figures: session.figures()?,
                         sections: session.read()?.sections,
                         begin_ns: now_ns,
@@ -75,7 +75,7 @@ impl Sampler {
         };
         let sections = session.read()?.sections - running.sections;
         let figures = session.figures()?;
-        drop(running._statistics);
+        drop(running.statistics);
         let programs: Vec<ProgramCost> = session
             .attached()
             .iter()

@@ -13,7 +13,8 @@ use tempfile::Builder;
 
 /// Refuses a `path` that could not be written at the end.
 pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
-    ensure!(!path.is_dir(), "is a folder; name a file in it");
+    let names_a_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    ensure!(!path.is_dir() && !names_a_folder, "is a folder; name a file in it");
     if is_special(path) {
         return Ok(());
     }
@@ -86,6 +87,15 @@ fn give_to_user(file: &File) -> anyhow::Result<()> {
 /// A device, a pipe or a socket: renaming over it would replace it.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// Whether two outputs would end up in one file. Devices take any number of writers.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let path = resolved(path);
+        fs::canonicalize(folder(&path)).ok().zip(path.file_name().map(ToOwned::to_owned))
+    };
+    !is_special(one) && place(one).is_some() && place(one) == place(other)
 }
 
 /// Where a symbolic link points, so that the link stays.

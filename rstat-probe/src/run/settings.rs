@@ -78,7 +78,11 @@ impl Settings {
             }
         }
         if let (Some(Target::File(output)), Some(Target::File(stream))) = (&output, &stream) {
-            ensure!(output != stream, "-o and --stream name the same file {}", output.display());
+            ensure!(
+                !save::is_same_file(output, stream),
+                "-o and --stream name the same file {}",
+                output.display()
+            );
         }
         Ok(Self {
             duration: arguments.duration,

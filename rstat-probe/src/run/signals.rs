@@ -21,12 +21,12 @@ impl Signals {
         })
     }
 
-    /// Name and number of the next one.
-    pub(crate) async fn next(&mut self) -> (&'static str, u8) {
+    /// Name of the next one.
+    pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.interrupt.recv() => ("SIGINT", 2),
-            _ = self.terminate.recv() => ("SIGTERM", 15),
-            _ = self.hang_up.recv() => ("SIGHUP", 1),
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.hang_up.recv() => "SIGHUP",
         }
     }
 }

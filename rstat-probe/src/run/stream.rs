@@ -87,13 +87,13 @@ impl Stream {
             text.push(b'\n');
             Ok(text)
         };
-        let result = write().and_then(|text| match &mut self.file {
-            // One write a line: a reader never sees half of one.
-            Some(file) => Ok(file.write_all(&text)?),
-            None => {
-                stdout.print(text);
-                Ok(())
+        let result = write().and_then(|text| {
+            if let Some(file) = &mut self.file {
+                // One write a line: a reader never sees half of one.
+                return Ok(file.write_all(&text)?);
             }
+            stdout.print(text);
+            Ok(())
         });
         if let Err(error) = result.with_context(|| format!("--stream {} ended early", self.name)) {
             self.error = Some(error);
