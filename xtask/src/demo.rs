@@ -54,9 +54,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 fn arguments(binary: &Path, length: Duration, output: &Path) -> Vec<OsString> {
     let interval = duration::format(length.min(Duration::from_secs(1)));
     let length = duration::format(length);
-    let mut arguments: Vec<OsString> = ["run", "-d", &length, "-i", &interval, "-o"].map(Into::into).into();
+    let mut arguments: Vec<OsString> = ["run", "-i", &interval, "-o"].map(Into::into).into();
     arguments.extend([output.into(), "--".into(), binary.into()]);
-    arguments.extend(["load", "stat-reader", "--stat", "cpu.stat", "--duration", &length].map(Into::into));
+    arguments.extend(["load", "stat-reader", "--duration", &length].map(Into::into));
     arguments
 }
 
@@ -90,13 +90,13 @@ mod tests {
     fn the_tool_measures_its_own_load() {
         assert_eq!(
             words(Duration::from_secs(10)),
-            "run -d 10s -i 1s -o demo.json -- /t/rstat-probe load stat-reader --stat cpu.stat --duration 10s"
+            "run -i 1s -o demo.json -- /t/rstat-probe load stat-reader --duration 10s"
         );
     }
 
     #[test]
-    fn an_interval_is_never_longer_than_the_run() {
-        assert!(words(Duration::from_millis(500)).starts_with("run -d 500ms -i 500ms "));
+    fn an_interval_is_never_longer_than_the_load() {
+        assert!(words(Duration::from_millis(500)).starts_with("run -i 500ms "));
     }
 
     #[test]

@@ -50,6 +50,17 @@ pub(crate) fn run(log: &Log) -> Result<Ready> {
     bail!("no toolchain here can build eBPF ({}); {BY_HAND}", reasons.join("; "))
 }
 
+/// Installs the clippy of the distribution's Rust.
+pub(crate) fn clippy(log: &Log) -> bool {
+    let Some(mut apt) = Apt::detect() else { return false };
+    for package in ["rust-web-clippy", "rust-clippy"] {
+        if apt.offers(log, &[package]) {
+            return apt.install(log, &[package]).map_err(|error| log.step(&format!("{error:#}"))).is_ok();
+        }
+    }
+    false
+}
+
 /// Installs perf; its absence later is the live tests' business.
 pub(crate) fn perf(log: &Log) -> bool {
     let Some(mut apt) = Apt::detect() else { return false };

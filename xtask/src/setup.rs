@@ -67,6 +67,7 @@ pub(crate) fn run(scope: Scope) -> Result<Ready> {
     Log::found("eBPF toolchain", &ready.toolchain.describe());
     Log::found("bpf-linker", &ready.linker.describe());
     if scope == Scope::Everything {
+        Log::found("eBPF clippy", &clippy(&log, &ready.toolchain));
         Log::found("perf", &perf(&log));
     }
     Ok(ready)
@@ -78,6 +79,15 @@ pub(crate) fn find(toolchains: &[Toolchain]) -> Option<Ready> {
     let toolchain = toolchains.iter().find(|toolchain| linker.reads(toolchain.llvm))?.clone();
     let variable = toolchain::variable_for(&toolchain, toolchains).map(ToOwned::to_owned);
     Some(Ready { toolchain, linker, variable })
+}
+
+/// The eBPF crate compiles only for a BPF target, so its lints need a clippy of that toolchain.
+fn clippy(log: &Log, toolchain: &Toolchain) -> String {
+    let version = || process::capture(toolchain.command("cargo").args(["clippy", "--version"]));
+    let can_install = toolchain.core == toolchain::Core::Prebuilt;
+    version()
+        .or_else(|| (can_install && install::clippy(log)).then(version).flatten())
+        .unwrap_or_else(|| "not found; the eBPF lints are not run".to_owned())
 }
 
 /// perf counts the same tracepoints independently of us in the live kernel tests.
