@@ -176,7 +176,7 @@ fn check_beginning(text: &[u8], what: &str) -> Result<(), RecordingError> {
         None if text.len() as u64 == BEGINNING => Err(RecordingError::Syntax {
             what: what.to_owned(),
             message: "nothing but blanks".to_owned(),
-            line: 1 + text.iter().filter(|byte| **byte == b'\n').count(),
+            line: text.split(|byte| *byte == b'\n').count(),
             column: 1,
         }),
         _ => {
@@ -188,7 +188,7 @@ fn check_beginning(text: &[u8], what: &str) -> Result<(), RecordingError> {
                 None => Err(RecordingError::Syntax {
                     what: what.to_owned(),
                     message: "EOF while parsing a value".to_owned(),
-                    line: 1 + text.iter().filter(|byte| **byte == b'\n').count(),
+                    line: text.split(|byte| *byte == b'\n').count(),
                     column: 0,
                 }),
                 _ => Err(RecordingError::NotARecording {
