@@ -12,6 +12,13 @@ use crate::{
     },
 };
 
+/// Two to measure, one for the own cost.
+const NEEDED: [(Capability, &str); 3] = [
+    (Capability::Bpf, "CAP_BPF"),
+    (Capability::Perfmon, "CAP_PERFMON"),
+    (Capability::SysAdmin, "CAP_SYS_ADMIN"),
+];
+
 /// Prints the findings. Returns 0, 1 or 2 as `check --help` says.
 pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
     let support = KernelSupport::read(&arguments.root)?;
@@ -65,11 +72,6 @@ fn facts(out: &mut impl Write, support: &KernelSupport) -> io::Result<()> {
     );
     fact("tracefs", &tracefs)?;
     fact("lockdown", support.lockdown.as_deref().unwrap_or("unknown (securityfs is not mounted)"))?;
-    const NEEDED: [(Capability, &str); 3] = [
-        (Capability::Bpf, "CAP_BPF"),
-        (Capability::Perfmon, "CAP_PERFMON"),
-        (Capability::SysAdmin, "CAP_SYS_ADMIN"),
-    ];
     let names = |held: bool| {
         let of = NEEDED.iter().filter(|(capability, _)| support.has(*capability) == held);
         of.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
