@@ -34,6 +34,9 @@ const SETTLE_LIMIT: Duration = Duration::from_millis(200);
 /// At the end, open sections get this long to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(100);
 
+/// `warn` in aya-log's numbering (aya_log_common::Level).
+const LOG_WARNINGS: u8 = 2;
+
 /// The program on the entry of the flush function.
 const FLUSH_ENTRY: &str = "flush_entry";
 
@@ -81,15 +84,32 @@ pub(crate) struct Session {
 impl Session {
     /// Loads and attaches what `plan` says. Nothing is counted before [`Session::arm`].
     pub(crate) fn start(plan: &AttachPlan, options: Options) -> anyhow::Result<Self> {
+        let log_level = if options.log_faults { LOG_WARNINGS } else { 0 };
+        let offsets = if options.log_faults { plan.offsets } else { None };
+        let (kn, id) = offsets.map_or((0, 0), |offsets| (offsets.cgroup_kn, offsets.kernfs_node_id));
+        // One loader for both attempts: making one parses the kernel's BTF, like it or not.
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(None) // nothing to relocate
+            .override_global("FIRST_CPU", &plan.first_cpu, true)
+            .override_global("LAST_CPU", &plan.last_cpu, true)
+            .override_global("CGROUP_KN", &kn, true)
+            .override_global("KERNFS_NODE_ID", &id, true)
+            .override_global("AYA_LOG_LEVEL", &log_level, true);
+        if let Some(threads) = options.threads {
+            loader.map_max_entries("WAIT_STARTS", threads).map_max_entries("FLUSH_STARTS", threads);
+        }
         let mut not_used = plan.not_used.clone();
-        let mut attempt = |functions: bool| Self::load(plan, options, functions, &mut not_used);
         // Which programs look after the flush is a constant in the others, so a kernel that
         // refuses function hooks costs a second load without them.
-        let function_hooks = !options.tracepoints_only && plan.groups.iter().any(Group::is_function);
-        let mut session = match function_hooks.then(|| attempt(true)) {
-            Some(Ok(Some(session))) => session,
-            Some(Err(error)) => return Err(error),
-            Some(Ok(None)) | None => attempt(false)?.context("function hooks attached against the plan")?,
+        let mut session = None;
+        if !options.tracepoints_only && plan.groups.iter().any(Group::is_function) {
+            session = Self::load(&mut loader, plan, true, &mut not_used)?;
+        }
+        let mut session = match session {
+            Some(session) => session,
+            None => Self::load(&mut loader, plan, false, &mut not_used)?
+                .context("function hooks attached against the plan")?,
         };
         session.not_used = not_used;
         Ok(session)
@@ -97,27 +117,13 @@ impl Session {
 
     /// `None` when function hooks were asked for and refused.
     fn load(
+        loader: &mut EbpfLoader<'_>,
         plan: &AttachPlan,
-        options: Options,
         functions: bool,
         not_used: &mut Vec<NotUsed>,
     ) -> anyhow::Result<Option<Self>> {
-        let log_level: u8 = if options.log_faults { aya_log_level() } else { 0 };
-        let by_function = u8::from(functions);
-        let offsets = if options.log_faults { plan.offsets } else { None };
-        let (kn, id) = offsets.map_or((0, 0), |offsets| (offsets.cgroup_kn, offsets.kernfs_node_id));
-        let mut loader = EbpfLoader::new();
-        loader
-            .btf(None) // nothing to relocate; the kernel's BTF would cost 50 MB
-            .override_global("FIRST_CPU", &plan.first_cpu, true)
-            .override_global("LAST_CPU", &plan.last_cpu, true)
-            .override_global("FLUSH_BY_FUNCTION", &by_function, true)
-            .override_global("CGROUP_KN", &kn, true)
-            .override_global("KERNFS_NODE_ID", &id, true)
-            .override_global("AYA_LOG_LEVEL", &log_level, true);
-        if let Some(threads) = options.threads {
-            loader.map_max_entries("WAIT_STARTS", threads).map_max_entries("FLUSH_STARTS", threads);
-        }
+        static NO_YES: [u8; 2] = [0, 1];
+        loader.override_global("FLUSH_BY_FUNCTION", &NO_YES[usize::from(functions)], true);
         let mut ebpf = loader.load(OBJECT).context("cannot create the maps")?;
         let control = ebpf.take_map("CONTROL").context("no map CONTROL")?;
         let mut session = Self {
@@ -323,9 +329,4 @@ struct Refused {
 
 fn root_cause(error: &anyhow::Error) -> String {
     error.root_cause().to_string()
-}
-
-/// `warn` in aya-log's numbering (aya_log_common::Level).
-const fn aya_log_level() -> u8 {
-    2
 }
