@@ -7,6 +7,7 @@ mod load;
 mod load_command;
 mod run;
 mod show;
+mod signals;
 
 use std::{
     io::{self, Write as _},

@@ -74,15 +74,15 @@ pub(crate) struct Session {
     links: Vec<Link>,
     attached: Vec<Planned>,
     not_used: Vec<NotUsed>,
-    /// Figures at the moment of arming, in the order of `attached`.
+    /// Figures just before arming, in the order of `attached`.
     baseline: Vec<ProgramFigures>,
-    /// Reading at the moment of arming: what was lost before is none of ours.
+    /// Reading just before arming: what was lost before is none of ours.
     armed_reading: Option<Reading>,
     flush_btf: Option<Btf>,
 }
 
 impl Session {
-    /// Loads and attaches what `plan` says. Nothing is counted before [`Session::arm`].
+    /// Loads and attaches what `plan` says. Nothing is counted before [`Session::arm`], which [`Session::prepare`] goes before.
     pub(crate) fn start(plan: &AttachPlan, options: Options) -> anyhow::Result<Self> {
         let log_level = if options.log_faults { LOG_WARNINGS } else { 0 };
         let offsets = if options.log_faults { plan.offsets } else { None };
@@ -208,11 +208,17 @@ impl Session {
         })
     }
 
-    /// Starts counting.
-    pub(crate) fn arm(&mut self) -> anyhow::Result<()> {
+    /// Waits for a good moment to start. From here on readings count from zero, and stay there
+    /// until [`Session::arm`].
+    pub(crate) fn prepare(&mut self) -> anyhow::Result<()> {
         self.settle()?;
         self.baseline = self.figures()?;
         self.armed_reading = Some(self.read()?);
+        Ok(())
+    }
+
+    /// Starts counting.
+    pub(crate) fn arm(&mut self) -> anyhow::Result<()> {
         self.set_armed(1)
     }
 

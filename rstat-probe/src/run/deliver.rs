@@ -1,6 +1,6 @@
 //! After the measurement: ends the command, saves, prints, chooses the exit code.
 
-use std::path::Path;
+use std::{path::Path, pin::pin, time::Duration};
 
 use anyhow::Context as _;
 use rstat_probe_report::{
@@ -8,15 +8,19 @@ use rstat_probe_report::{
     recording::EndedBy,
     render::text::{TextOptions, write_report},
 };
+use tokio::time::timeout;
 
 use super::{
     child::Child,
     save,
     settings::{Settings, Target},
-    signals::Signals,
     stdout::Stdout,
     stream::Stream,
 };
+use crate::signals::Signals;
+
+/// A signal while the report is printed leaves it this long to get through.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Ends the command of a measurement that ended before it. Another signal ends its grace.
 pub(crate) async fn stop(child: &mut Child, ended_by: &EndedBy, signals: &mut Signals) {
@@ -48,15 +52,18 @@ pub(crate) async fn deliver(
         stream.end(recording, &mut stdout);
     }
     stdout.print(report(recording, settings)?);
-    tokio::select! {
-        printed = stdout.finish() => {
-            let dropped = printed.context("cannot print the report")?;
-            if dropped > 0 {
-                log::error!("{dropped} lines were not printed: nobody read stdout");
-            }
+    let mut printing = pin!(stdout.finish());
+    let printed = tokio::select! {
+        printed = &mut printing => Some(printed),
+        // The user has seen enough, or pressed Ctrl-C once more than needed: only a reader of
+        // stdout that hangs is left behind.
+        _ = signals.next() => timeout(LAST_WORDS, printing).await.ok(),
+    };
+    if let Some(printed) = printed {
+        let dropped = printed.context("cannot print the report")?;
+        if dropped > 0 {
+            log::error!("{dropped} lines were not printed: nobody read stdout");
         }
-        // The reader of stdout hangs; the user has seen enough.
-        _ = signals.next() => {}
     }
     saved?;
     stream.map_or(Ok(()), Stream::finish)?;

@@ -21,15 +21,17 @@ use super::{
     provenance::provenance,
     recorder::{Recorder, snapshot},
     settings::{Settings, Target},
-    signals::Signals,
     stdout::Stdout,
     stream::Stream,
 };
-use crate::kernel::{
-    plan::AttachPlan,
-    reader::Reading,
-    session::{OpenAtEnd, Session},
-    support::KernelSupport,
+use crate::{
+    kernel::{
+        plan::AttachPlan,
+        reader::Reading,
+        session::{OpenAtEnd, Session},
+        support::KernelSupport,
+    },
+    signals::{self, Signals},
 };
 
 /// What interval lines show.
@@ -100,9 +102,11 @@ impl<'a> Measurement<'a> {
         let stdout = Stdout::start();
         let stream = settings.stream.as_ref().map(Stream::open).transpose()?;
         let logger = verbose.then(|| EbpfLogger::init(session.ebpf())).transpose()?;
-        session.arm()?;
+        session.prepare()?;
         let started = OffsetDateTime::now_utc();
+        // Before arming, so that every section of the totals is in an interval, too.
         let first = take(plan, &mut session, monotonic_ns())?;
+        session.arm()?;
         let prints_lines = settings.interval_given && settings.prints_report();
         let mut measurement = Self {
             settings,
@@ -134,7 +138,7 @@ impl<'a> Measurement<'a> {
         let begin = Instant::now();
         let every = |period| {
             let mut ticks = interval_at(begin + period, period);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
             ticks
         };
         let (mut ticks, mut looks) = (every(self.settings.interval), every(LOOK));
@@ -143,7 +147,9 @@ impl<'a> Measurement<'a> {
         loop {
             let step = tokio::select! {
                 biased;
-                name = signals.next() => return EndedBy::Signal { name: name.to_owned() },
+                kind = signals.next() => {
+                    return EndedBy::Signal { name: signals::name(kind).unwrap_or("signal").to_owned() };
+                }
                 result = ended(child.as_deref_mut()) => match result {
                     Ok(()) => return EndedBy::Command,
                     Err(error) => Err(error).context("cannot wait for the command"),

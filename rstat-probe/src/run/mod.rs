@@ -9,7 +9,6 @@ mod provenance;
 mod recorder;
 mod save;
 mod settings;
-mod signals;
 mod stdout;
 mod stream;
 

@@ -15,7 +15,7 @@ const ENOUGH_SECTIONS: u64 = 1000;
 /// Longest pause between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
-const NOTE: &str = "run time of all programs by the kernel's BPF statistics; includes about one clock read a run that the statistics themselves cost";
+const NOTE: &str = "run time of all programs by the kernel's BPF statistics, an upper bound: it includes about one clock read a run that the statistics themselves cost";
 
 /// Takes samples until one is good enough. Driven by [`Sampler::next`] and [`Sampler::step`].
 pub(crate) struct Sampler {
