@@ -41,6 +41,30 @@ pub struct OpenSection {
     pub contended: u64,
 }
 
+/// One kind of lock on one CPU: the section that is open, and counters.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LockStats {
+    /// State, not a counter.
+    pub open: OpenSection,
+    /// Acquisitions.
+    pub acquisitions: u64,
+    /// Acquisitions that had to wait.
+    pub contended: u64,
+    /// Releases whose acquisition lies before the measurement.
+    pub open_at_start: u64,
+    /// Before the measurement: contended acquisitions whose wait has no known begin.
+    pub unknown_waits_before: u64,
+    /// Lost: contended acquisitions whose wait has no known begin.
+    pub wait_start_missing: u64,
+    /// Lost: releases by another thread than the owner.
+    pub task_mismatch: u64,
+    /// Lost: acquisitions while this CPU already was in a section.
+    pub section_overwritten: u64,
+    /// Lost: intervals that ended before they began.
+    pub clock_backwards: u64,
+}
+
 /// Everything about the main rstat locks on one CPU. Map `SECTIONS`, written by the programs on
 /// `cgroup_rstat_locked` and `cgroup_rstat_unlock`.
 ///
@@ -52,34 +76,18 @@ pub struct OpenSection {
 pub struct SectionStats {
     /// Finished updates. First field on purpose, see above.
     pub updates_ended: u64,
-    /// State, not a counter.
-    pub open: OpenSection,
-    /// Acquisitions.
-    pub sections: u64,
-    /// Acquisitions that had to wait.
-    pub contended: u64,
+    /// The locks themselves.
+    pub lock: LockStats,
     /// Releases with `cpu >= 0`.
     pub yields: u64,
     /// Flushes that ended.
     pub flushes: u64,
-    /// Releases whose acquisition lies before the measurement.
-    pub open_at_start: u64,
     /// Flush ends whose begin lies before the measurement.
     pub flush_open_at_start: u64,
-    /// Before the measurement: contended acquisitions whose wait has no known begin.
-    pub unknown_waits_before: u64,
-    /// Lost: contended acquisitions whose wait has no known begin.
-    pub wait_start_missing: u64,
-    /// Lost: releases by another thread than the owner.
-    pub task_mismatch: u64,
-    /// Lost: acquisitions while this CPU already was in a section.
-    pub section_overwritten: u64,
     /// Lost: begins of flushes that found the map full.
     pub flush_map_full: u64,
     /// Flushes whose return was not seen, recorded up to their last release.
     pub flush_end_missing: u64,
-    /// Lost: intervals that ended before they began.
-    pub clock_backwards: u64,
     /// IRQs off: wait and hold of one acquisition.
     pub irqs_off: WireHistogram,
     /// Wait for the lock.
@@ -100,22 +108,8 @@ pub struct SectionStats {
 pub struct CpuLockStats {
     /// As in [`SectionStats`].
     pub updates_ended: u64,
-    /// State, not a counter.
-    pub open: OpenSection,
-    /// Acquisitions.
-    pub acquisitions: u64,
-    /// Acquisitions that had to wait.
-    pub contended: u64,
-    /// Releases whose acquisition lies before the measurement.
-    pub open_at_start: u64,
-    /// Lost: contended acquisitions whose wait has no known begin.
-    pub wait_start_missing: u64,
-    /// Lost: releases by another thread than the owner.
-    pub task_mismatch: u64,
-    /// Lost: acquisitions while this CPU already held one.
-    pub section_overwritten: u64,
-    /// Lost: intervals that ended before they began.
-    pub clock_backwards: u64,
+    /// The locks themselves.
+    pub lock: LockStats,
     /// Wait for the lock.
     pub wait: WireHistogram,
     /// Hold of the lock.
@@ -210,8 +204,9 @@ pub struct Control {
 const _: () = {
     assert!(size_of::<WireHistogram>() == 8 * (4 + SLOTS));
     assert!(size_of::<OpenSection>() == 32);
-    assert!(size_of::<SectionStats>() == 8 + 32 + 8 * 13 + 4 * size_of::<WireHistogram>() + 8);
-    assert!(size_of::<CpuLockStats>() == 8 + 32 + 8 * 7 + 2 * size_of::<WireHistogram>() + 8);
+    assert!(size_of::<LockStats>() == size_of::<OpenSection>() + 8 * 8);
+    assert!(size_of::<SectionStats>() == size_of::<LockStats>() + 8 * 7 + 4 * size_of::<WireHistogram>());
+    assert!(size_of::<CpuLockStats>() == size_of::<LockStats>() + 8 * 2 + 2 * size_of::<WireHistogram>());
     assert!(size_of::<FlushStats>() == 8 * 3 + size_of::<WireHistogram>() + 8);
     assert!(size_of::<FlushStart>() == 32 && size_of::<WaitKey>() == 8 && size_of::<Control>() == 8);
     // A per-CPU array value must fit into one per-CPU allocation unit (PCPU_MIN_UNIT_SIZE in

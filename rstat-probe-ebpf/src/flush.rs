@@ -10,40 +10,35 @@ use aya_ebpf::{
     macros::{fentry, fexit},
     programs::{FEntryContext, FExitContext},
 };
-use rstat_probe_common::wire::{FlushStart, OpenSection, SectionStats};
+use rstat_probe_common::wire::{FlushStart, SectionStats};
 
 use crate::{
     maps::{FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LAST_CPU, armed},
     report::{Fault, fault},
+    section::Ended,
     timing::{now, record, thread},
 };
 
 /// Follows a flush by its sections. Runs inside the update bracket of `stats`, with IRQs off.
 #[inline(always)]
-pub(crate) fn on_section_end(
-    stats: &mut SectionStats,
-    open: &OpenSection,
-    cgroup: *const u8,
-    cpu: i32,
-    begin: u64,
-    end: u64,
-) {
-    let first = open.cpu == FIRST_CPU.load();
+pub(crate) fn on_section_end(stats: &mut SectionStats, section: &Ended, cgroup: *const u8, cpu: i32) {
+    let first = section.open.cpu == FIRST_CPU.load();
     let last = cpu == LAST_CPU.load();
     let by_function = FLUSH_BY_FUNCTION.load() != 0;
+    let thread = section.open.thread;
     if first && last && !by_function {
         // One section is the whole flush: nothing to remember.
         stats.flushes += 1;
         // SAFETY: this CPU's element, IRQs off.
-        unsafe { record(&raw mut stats.flush, end - begin) };
+        unsafe { record(&raw mut stats.flush, section.end - section.begin) };
         return;
     }
-    if first && !begin_at_tracepoint(stats, open.thread, begin, by_function) {
+    if first && !begin_at_tracepoint(stats, thread, section.begin, by_function) {
         stats.flush_map_full += 1;
-        fault(Fault::FlushNotStored, cgroup, open.thread);
+        fault(Fault::FlushNotStored, cgroup, thread);
     }
     if last {
-        end_at_tracepoint(stats, open.thread, end);
+        end_at_tracepoint(stats, thread, section.end);
     }
 }
 
@@ -98,7 +93,7 @@ fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
     let begin = start.start;
     let _ = FLUSH_STARTS.remove(thread);
     if end < begin {
-        stats.clock_backwards += 1;
+        stats.lock.clock_backwards += 1;
         return;
     }
     // SAFETY: this CPU's element, IRQs off.

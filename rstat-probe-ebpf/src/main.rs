@@ -18,6 +18,7 @@ mod flush;
 mod lock;
 mod maps;
 mod report;
+mod section;
 mod timing;
 
 #[panic_handler]

@@ -8,7 +8,10 @@ use aya::{
 };
 use rstat_probe_common::{
     slots::SLOTS,
-    wire::{CpuLockStats, FlushStart, FlushStats, SectionStats, WaitKey, WaitKind, WaitStats, WireHistogram},
+    wire::{
+        CpuLockStats, FlushStart, FlushStats, LockStats, SectionStats, WaitKey, WaitKind, WaitStats,
+        WireHistogram,
+    },
 };
 use rstat_probe_report::histogram::Histogram;
 
@@ -102,6 +105,11 @@ impl<V: Bracketed> PerCpu<V> {
     }
 }
 
+/// Sections of the per-CPU locks that could not be paired.
+fn unpaired(lock: &LockStats) -> u64 {
+    lock.wait_start_missing + lock.task_mismatch + lock.section_overwritten + lock.clock_backwards
+}
+
 /// The maps of a session.
 pub(crate) struct Reader {
     sections: PerCpu<SectionStats>,
@@ -177,27 +185,24 @@ impl Reader {
             flush_by_function: flushes.histogram(|s| &s.flush)?,
             cpu_lock_wait: cpu_locks.histogram(|s| &s.wait)?,
             cpu_lock_hold: cpu_locks.histogram(|s| &s.hold)?,
-            sections: sections.sum(|s| s.sections),
-            contended: sections.sum(|s| s.contended),
+            sections: sections.sum(|s| s.lock.acquisitions),
+            contended: sections.sum(|s| s.lock.contended),
             yields: sections.sum(|s| s.yields),
             flushes: sections.sum(|s| s.flushes),
-            open_at_start: sections.sum(|s| s.open_at_start),
-            cpu_locks_open_at_start: cpu_locks.sum(|s| s.open_at_start),
+            open_at_start: sections.sum(|s| s.lock.open_at_start),
+            cpu_locks_open_at_start: cpu_locks.sum(|s| s.lock.open_at_start),
             // A flush whose begin found the map full ends without a begin too: that one is lost,
             // and counted as such, not open at the start.
             flush_open_at_start: sections.sum(|s| s.flush_open_at_start).saturating_sub(flush_map_full),
-            wait_start_missing: sections.sum(|s| s.wait_start_missing),
+            wait_start_missing: sections.sum(|s| s.lock.wait_start_missing),
             wait_map_full: main.map_full,
             wait_overwritten: main.overwritten,
-            section_overwritten: sections.sum(|s| s.section_overwritten),
-            task_mismatch: sections.sum(|s| s.task_mismatch),
+            section_overwritten: sections.sum(|s| s.lock.section_overwritten),
+            task_mismatch: sections.sum(|s| s.lock.task_mismatch),
             flush_map_full,
             flush_end_missing: sections.sum(|s| s.flush_end_missing),
-            clock_backwards: sections.sum(|s| s.clock_backwards) + flushes.sum(|s| s.clock_backwards),
-            cpu_lock_unpaired: cpu_locks
-                .sum(|s| s.wait_start_missing + s.task_mismatch + s.section_overwritten + s.clock_backwards)
-                + per_cpu.map_full
-                + per_cpu.overwritten,
+            clock_backwards: sections.sum(|s| s.lock.clock_backwards) + flushes.sum(|s| s.clock_backwards),
+            cpu_lock_unpaired: cpu_locks.sum(|s| unpaired(&s.lock)) + per_cpu.map_full + per_cpu.overwritten,
             updates: sections.sum(|s| s.updates_ended)
                 + cpu_locks.sum(|s| s.updates_ended)
                 + flushes.sum(|s| s.updates_ended),
@@ -207,18 +212,18 @@ impl Reader {
     /// Contended acquisitions without a known begin of the wait, before the measurement.
     pub(crate) fn unknown_waits(&mut self) -> anyhow::Result<u64> {
         self.sections.refresh()?;
-        Ok(self.sections.sum(|s| s.unknown_waits_before))
+        Ok(self.sections.sum(|s| s.lock.unknown_waits_before))
     }
 
     /// Sections that are open now.
     pub(crate) fn open_sections(&mut self) -> anyhow::Result<u64> {
         self.sections.refresh()?;
-        Ok(self.sections.sum(|s| u64::from(s.open.start != 0)))
+        Ok(self.sections.sum(|s| u64::from(s.lock.open.start != 0)))
     }
 
     /// Per-CPU locks that were held at the last reading.
     pub(crate) fn open_cpu_locks(&self) -> u64 {
-        self.cpu_locks.sum(|s| u64::from(s.open.start != 0))
+        self.cpu_locks.sum(|s| u64::from(s.lock.open.start != 0))
     }
 
     /// Once nothing is attached any more: adds the flushes whose return was not seen to `reading`

@@ -1,0 +1,121 @@
+//! What all rstat locks have in common: a thread may fail to take one, takes it, and releases it.
+//!
+//! `locked` and `unlock` fire with IRQs off, so an open section's state is per CPU; `contended`
+//! fires with IRQs on and the thread can move before it spins, so a wait's state is per thread.
+
+use aya_ebpf::bindings::BPF_NOEXIST;
+use rstat_probe_common::wire::{LockStats, OpenSection, WaitKind};
+
+use crate::{
+    maps::{WAIT_STARTS, WAITS, armed},
+    report::{Fault, fault},
+    timing::{now, take_wait_start, thread, wait_key},
+};
+
+/// -EEXIST of include/uapi/asm-generic/errno-base.h.
+const EXISTS: i32 = -17;
+
+/// A section that ended. All times CLOCK_MONOTONIC ns.
+pub(crate) struct Ended {
+    pub(crate) open: OpenSection,
+    /// Begin of the wait, or the acquisition when it did not wait or that begin is unknown.
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+}
+
+impl Ended {
+    /// Length of the section.
+    #[inline(always)]
+    pub(crate) fn hold(&self) -> u64 {
+        self.end - self.open.start
+    }
+
+    /// Length of the wait before it, if it waited and the begin is known.
+    #[inline(always)]
+    pub(crate) fn wait(&self) -> Option<u64> {
+        (self.open.wait_start != 0).then(|| self.open.start - self.begin)
+    }
+
+    /// Wait and hold together. A contended acquisition without a known begin took longer than its
+    /// hold: it is counted as lost, not recorded too short.
+    #[inline(always)]
+    pub(crate) fn whole(&self) -> Option<u64> {
+        (self.open.wait_start != 0 || self.open.contended == 0).then(|| self.end - self.begin)
+    }
+}
+
+/// A thread failed to take a lock at the first try and is about to spin.
+#[inline(always)]
+pub(crate) fn on_contended(kind: WaitKind, cgroup: *const u8) {
+    let key = wait_key(kind);
+    let start = now();
+    let Err(error) = WAIT_STARTS.insert(key, start, u64::from(BPF_NOEXIST)) else { return };
+    let Some(losses) = WAITS.get_ptr_mut(kind as u32) else { return };
+    if error == EXISTS {
+        // SAFETY: this CPU's element; the kernel never runs a program inside itself.
+        unsafe { (*losses).overwritten += 1 };
+        fault(Fault::WaitOverwritten, cgroup, key.thread);
+        let _ = WAIT_STARTS.insert(key, start, 0);
+    } else {
+        // SAFETY: as above.
+        unsafe { (*losses).map_full += 1 };
+        fault(Fault::WaitNotStored, cgroup, key.thread);
+    }
+}
+
+/// A thread owns a lock. IRQs are off.
+#[inline(always)]
+pub(crate) fn on_locked(stats: &mut LockStats, kind: WaitKind, cgroup: *const u8, cpu: i32, contended: bool) {
+    let wait_start = if contended { take_wait_start(kind) } else { 0 };
+    if !armed() {
+        stats.open.start = 0;
+        if contended && wait_start == 0 {
+            stats.unknown_waits_before += 1;
+        }
+        return;
+    }
+    let thread = thread();
+    if stats.open.start != 0 {
+        stats.section_overwritten += 1;
+        fault(Fault::SectionOverwritten, cgroup, thread);
+    }
+    stats.acquisitions += 1;
+    if contended {
+        stats.contended += 1;
+        if wait_start == 0 {
+            stats.wait_start_missing += 1;
+            fault(Fault::WaitStartMissing, cgroup, thread);
+        }
+    }
+    stats.open.wait_start = wait_start;
+    stats.open.thread = thread;
+    stats.open.cpu = cpu;
+    stats.open.contended = u64::from(contended);
+    stats.open.start = now();
+}
+
+/// A thread is about to release a lock; `end` is the time. IRQs are still off.
+#[inline(always)]
+pub(crate) fn on_unlock(stats: &mut LockStats, end: u64, cgroup: *const u8) -> Option<Ended> {
+    let open = stats.open;
+    if open.start == 0 {
+        if armed() {
+            stats.open_at_start += 1;
+        }
+        return None;
+    }
+    stats.open.start = 0;
+    let thread = thread();
+    if open.thread != thread {
+        stats.task_mismatch += 1;
+        fault(Fault::TaskMismatch, cgroup, thread);
+        return None;
+    }
+    let begin = if open.wait_start == 0 { open.start } else { open.wait_start };
+    if end < open.start || open.start < begin {
+        stats.clock_backwards += 1;
+        fault(Fault::ClockBackwards, cgroup, thread);
+        return None;
+    }
+    Some(Ended { open, begin, end })
+}
