@@ -50,15 +50,22 @@ pub(crate) fn on_contended(kind: WaitKind, cgroup: *const u8) {
     let key = wait_key(kind);
     let start = now();
     let Err(error) = WAIT_STARTS.insert(key, start, u64::from(BPF_NOEXIST)) else { return };
-    let Some(losses) = WAITS.get_ptr_mut(kind as u32) else { return };
-    if error == EXISTS {
-        // SAFETY: this CPU's element; the kernel never runs a program inside itself.
-        unsafe { (*losses).overwritten += 1 };
-        fault(Fault::WaitOverwritten, cgroup, key.thread);
+    let exists = error == EXISTS;
+    if exists {
         let _ = WAIT_STARTS.insert(key, start, 0);
+    }
+    // Waits are kept before and after the measurement as well, but their losses are none of its.
+    if !armed() {
+        return;
+    }
+    let Some(losses) = WAITS.get_ptr_mut(kind as u32) else { return };
+    // SAFETY: this CPU's element; the kernel never runs a program inside itself.
+    let losses = unsafe { &mut *losses };
+    if exists {
+        losses.overwritten += 1;
+        fault(Fault::WaitOverwritten, cgroup, key.thread);
     } else {
-        // SAFETY: as above.
-        unsafe { (*losses).map_full += 1 };
+        losses.map_full += 1;
         fault(Fault::WaitNotStored, cgroup, key.thread);
     }
 }

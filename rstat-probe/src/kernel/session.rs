@@ -76,8 +76,6 @@ pub(crate) struct Session {
     not_used: Vec<NotUsed>,
     /// Figures just before arming, in the order of `attached`.
     baseline: Vec<ProgramFigures>,
-    /// Reading just before arming: what was lost before is none of ours.
-    armed_reading: Option<Reading>,
     flush_btf: Option<Btf>,
 }
 
@@ -134,7 +132,6 @@ impl Session {
             attached: Vec::new(),
             not_used: Vec::new(),
             baseline: Vec::new(),
-            armed_reading: None,
             flush_btf: None,
         };
         session.flush_btf = match (plan.flush_function_id, plan.flush_function()) {
@@ -208,12 +205,10 @@ impl Session {
         })
     }
 
-    /// Waits for a good moment to start. From here on readings count from zero, and stay there
-    /// until [`Session::arm`].
+    /// Waits for a good moment to start. Readings stay at zero until [`Session::arm`].
     pub(crate) fn prepare(&mut self) -> anyhow::Result<()> {
         self.settle()?;
         self.baseline = self.figures()?;
-        self.armed_reading = Some(self.read()?);
         Ok(())
     }
 
@@ -267,13 +262,7 @@ impl Session {
 
     /// Reads the counters as they are now.
     pub(crate) fn read(&mut self) -> anyhow::Result<Reading> {
-        let mut reading = self.reader.read(self.serves("cpu_locked"), self.times_functions())?;
-        if let Some(armed) = &self.armed_reading {
-            reading.wait_map_full -= armed.wait_map_full;
-            reading.wait_overwritten -= armed.wait_overwritten;
-            reading.cpu_lock_unpaired -= armed.cpu_lock_unpaired;
-        }
-        Ok(reading)
+        self.reader.read(self.serves("cpu_locked"), self.times_functions())
     }
 
     /// Runs that the kernel skipped since arming and that lose something. Those of the flush
