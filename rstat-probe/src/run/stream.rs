@@ -89,7 +89,7 @@ impl Stream {
         };
         let result = write().and_then(|text| {
             if let Some(file) = &mut self.file {
-                // One write a line: a reader never sees half of one.
+                // One write a line: if the process is killed, no half of one stays behind.
                 return Ok(file.write_all(&text)?);
             }
             stdout.print(text);

@@ -142,7 +142,10 @@ impl Bracket {
             task,
             Counts { locked: accesses * (possible + 1), unlock: accesses * (possible + 1), reads: accesses }
         );
-        assert_eq!(self.tool().reads, accesses, "exact in every try, unless others read a cpu.stat");
+        // Others on this machine may read a cpu.stat, too; perf tells whether they did.
+        if self.outer.reads == task.reads {
+            assert_eq!(self.tool().reads, accesses, "exact in every try");
+        }
         assert!(counter(&self.recording, Counter::Flushes) >= accesses);
     }
 

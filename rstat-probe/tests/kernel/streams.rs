@@ -88,9 +88,9 @@ fn each_interval_is_in_the_file_within_its_second() {
     // When each line was there.
     let mut seen: Vec<Instant> = Vec::new();
     while !running.has_ended() {
+        // A reader may see the first pages of a write before the rest: only whole lines count.
         let lines = fs::read_to_string(&file).unwrap_or_default();
-        assert!(lines.is_empty() || lines.ends_with('\n'), "half a line: {lines}");
-        seen.resize(lines.lines().count(), Instant::now());
+        seen.resize(lines.matches('\n').count(), Instant::now());
         thread::sleep(Duration::from_millis(5));
     }
     let finished = running.wait(LIMIT);
