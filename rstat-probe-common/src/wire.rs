@@ -4,8 +4,15 @@
 //! Every word has one writer program, so that plain increments lose nothing: `locked` and
 //! `unlock` run with IRQs off on their CPU and share [`SectionStats`]; the programs that can be
 //! preempted (`lock_contended` from 7.1 on, fentry and fexit) have values of their own.
+//!
+//! The maps that user space reads while the CPUs write have [`BUFFERS`] elements, and
+//! [`Control::buffer`] says which one is written. User space turns the programs to the other one
+//! and reads the one at rest; the sum of both is what was counted up to the turn.
 
 use crate::slots::SLOTS;
+
+/// Elements of `SECTIONS`, `CPU_LOCKS` and `FLUSHES`.
+pub const BUFFERS: u32 = 2;
 
 /// One histogram of one CPU, times in ns. The number of events is the sum of the slots plus
 /// `overflow`; it is not stored twice.
@@ -24,7 +31,7 @@ pub struct WireHistogram {
     pub slots: [u64; SLOTS],
 }
 
-/// The section that this CPU is in. `start == 0` means none, or one that began before the
+/// The section that this CPU is in. Map `OPEN`, indexed by [`OpenKind`]. `start == 0` means none, or one that began before the
 /// measurement did.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +48,25 @@ pub struct OpenSection {
     pub contended: u64,
 }
 
-/// One kind of lock on one CPU: the section that is open, and counters.
+/// Index into `OPEN`: the main and the per-CPU locks nest.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenKind {
+    /// A main rstat lock.
+    Main = 0,
+    /// A per-CPU rstat lock, on either path.
+    Cpu = 1,
+}
+
+impl OpenKind {
+    /// Number of kinds.
+    pub const COUNT: u32 = 2;
+}
+
+/// Counters about one kind of lock on one CPU.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LockStats {
-    /// State, not a counter.
-    pub open: OpenSection,
     /// Acquisitions.
     pub acquisitions: u64,
     /// Acquisitions that had to wait.
@@ -68,9 +88,9 @@ pub struct LockStats {
 /// Everything about the main rstat locks on one CPU. Map `SECTIONS`, written by the programs on
 /// `cgroup_rstat_locked` and `cgroup_rstat_unlock`.
 ///
-/// A reader copies this while the CPU writes it. Writers raise `updates_begun` before and
-/// `updates_ended` after an update; the kernel copies upwards, so a copy in which both are equal
-/// was not touched by an update in between.
+/// A program may still be writing the buffer that user space just turned away from. Writers raise
+/// `updates_begun` before and `updates_ended` after an update; the kernel copies upwards, so a
+/// copy in which both are equal was not touched by an update in between.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SectionStats {
@@ -87,7 +107,7 @@ pub struct SectionStats {
     /// Lost: begins of flushes that found the map full.
     pub flush_map_full: u64,
     /// Flushes whose return was not seen, recorded up to their last release.
-    pub flush_end_missing: u64,
+    pub unseen_returns: u64,
     /// IRQs off: wait and hold of one acquisition.
     pub irqs_off: WireHistogram,
     /// Wait for the lock.
@@ -118,15 +138,12 @@ pub struct CpuLockStats {
     pub updates_begun: u64,
 }
 
-/// Flushes timed by function hooks on one CPU. Map `FLUSHES`. The fexit program writes `flush`
-/// and the update counts, the fentry program the losses.
+/// Flushes timed by function hooks on one CPU. Map `FLUSHES`, written by the fexit program.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FlushStats {
     /// As in [`SectionStats`].
     pub updates_ended: u64,
-    /// Lost: begins that found the map full.
-    pub map_full: u64,
     /// Lost: intervals that ended before they began.
     pub clock_backwards: u64,
     /// Function entry to return.
@@ -197,17 +214,17 @@ pub struct FlushStart {
 pub struct Control {
     /// 0: pair, but count nothing. 1: measure.
     pub armed: u32,
-    /// Keeps the size a multiple of 8.
-    pub reserved: u32,
+    /// The buffer that is written, below [`BUFFERS`].
+    pub buffer: u32,
 }
 
 const _: () = {
     assert!(size_of::<WireHistogram>() == 8 * (4 + SLOTS));
     assert!(size_of::<OpenSection>() == 32);
-    assert!(size_of::<LockStats>() == size_of::<OpenSection>() + 8 * 8);
+    assert!(size_of::<LockStats>() == 8 * 8);
     assert!(size_of::<SectionStats>() == size_of::<LockStats>() + 8 * 7 + 4 * size_of::<WireHistogram>());
     assert!(size_of::<CpuLockStats>() == size_of::<LockStats>() + 8 * 2 + 2 * size_of::<WireHistogram>());
-    assert!(size_of::<FlushStats>() == 8 * 3 + size_of::<WireHistogram>() + 8);
+    assert!(size_of::<FlushStats>() == 8 * 2 + size_of::<WireHistogram>() + 8);
     assert!(size_of::<FlushStart>() == 32 && size_of::<WaitKey>() == 8 && size_of::<Control>() == 8);
     // A per-CPU array value must fit into one per-CPU allocation unit (PCPU_MIN_UNIT_SIZE in
     // include/linux/percpu.h), or map creation fails with E2BIG.
@@ -216,7 +233,9 @@ const _: () = {
 
 #[cfg(feature = "user")]
 mod pod {
-    use super::{Control, CpuLockStats, FlushStart, FlushStats, SectionStats, WaitKey, WaitStats};
+    use super::{
+        Control, CpuLockStats, FlushStart, FlushStats, OpenSection, SectionStats, WaitKey, WaitStats,
+    };
 
     // SAFETY: repr(C), integers only, no padding (asserted above), any bit pattern is a value.
     unsafe impl aya::Pod for SectionStats {}
@@ -232,4 +251,6 @@ mod pod {
     unsafe impl aya::Pod for FlushStart {}
     // SAFETY: as above.
     unsafe impl aya::Pod for WaitKey {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for OpenSection {}
 }

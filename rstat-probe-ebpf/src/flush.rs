@@ -13,7 +13,7 @@ use aya_ebpf::{
 use rstat_probe_common::wire::{FlushStart, SectionStats};
 
 use crate::{
-    maps::{FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LAST_CPU, armed},
+    maps::{FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LAST_CPU, control},
     report::{Fault, fault},
     section::Ended,
     timing::{now, record, thread},
@@ -53,7 +53,7 @@ fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_fun
         // return of the flush before this one can be missing, and the entry of this one.
         let unreturned = if called { start.unreturned } else { length(start) };
         if unreturned != 0 {
-            stats.flush_end_missing += 1;
+            stats.unseen_returns += 1;
             // SAFETY: this CPU's element, IRQs off.
             unsafe { record(&raw mut stats.flush, unreturned) };
         }
@@ -103,7 +103,7 @@ fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
 /// The flush function was called. IRQs are on and the thread can be preempted.
 #[inline(always)]
 fn on_entry() {
-    if !armed() {
+    if control().armed == 0 {
         return;
     }
     let thread = thread();
@@ -114,12 +114,8 @@ fn on_entry() {
         None => 0,
     };
     let start = FlushStart { start: now(), last_release: 0, unreturned, by_function: 1, has_section: 0 };
-    if FLUSH_STARTS.insert(thread, start, 0).is_err()
-        && let Some(stats) = FLUSHES.get_ptr_mut(0)
-    {
-        // SAFETY: this CPU's element; only this program writes this word.
-        unsafe { (*stats).map_full += 1 };
-    }
+    // A full map is counted at the first section, which finds no begin here and cannot store one.
+    let _ = FLUSH_STARTS.insert(thread, start, 0);
 }
 
 /// The flush function returns.
@@ -130,16 +126,17 @@ fn on_return() {
     // SAFETY: only this thread writes the element of its key.
     let Some(start) = (unsafe { FLUSH_STARTS.get(thread) }) else { return };
     let start = *start;
+    let control = control();
     // What stays in the map is recorded later: by the thread's next flush, or by user space
     // after the end, which is also what happens to a flush that returns after it.
-    if start.by_function == 0 || start.unreturned != 0 || !armed() {
+    if start.by_function == 0 || start.unreturned != 0 || control.armed == 0 {
         return;
     }
     let _ = FLUSH_STARTS.remove(thread);
     if start.has_section == 0 {
         return;
     }
-    let Some(stats) = FLUSHES.get_ptr_mut(0) else { return };
+    let Some(stats) = FLUSHES.get_ptr_mut(control.buffer) else { return };
     // SAFETY: this CPU's element; only this program writes these words, and the kernel never runs
     // a program inside itself.
     let stats = unsafe { &mut *stats };

@@ -3,30 +3,35 @@
 //! kernel/cgroup/rstat.c).
 
 use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
-use rstat_probe_common::wire::{SectionStats, WaitKind};
+use rstat_probe_common::wire::{OpenKind, WaitKind};
 
 use crate::{
     flush,
-    maps::SECTIONS,
+    maps::{OPEN, SECTIONS, control},
     section::{on_contended, on_locked, on_unlock},
-    timing::{now, record},
+    timing::{now, record, take_wait_start},
 };
 
 #[inline(always)]
 fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
-    let Some(stats) = SECTIONS.get_ptr_mut(0) else { return };
-    // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
-    let stats: &mut SectionStats = unsafe { &mut *stats };
-    on_locked(&mut stats.lock, WaitKind::Main, cgroup, cpu, contended);
+    let wait_start = if contended { take_wait_start(WaitKind::Main) } else { 0 };
+    let control = control();
+    let Some(stats) = SECTIONS.get_ptr_mut(control.buffer) else { return };
+    let Some(open) = OPEN.get_ptr_mut(OpenKind::Main as u32) else { return };
+    // SAFETY: this CPU's elements; IRQs are off, so no other writer runs.
+    let (stats, open) = unsafe { (&mut *stats, &mut *open) };
+    on_locked(&mut stats.lock, open, control.armed != 0, wait_start, cgroup, cpu, contended);
 }
 
 #[inline(always)]
 fn unlock(cgroup: *const u8, cpu: i32) {
     let end = now();
-    let Some(stats) = SECTIONS.get_ptr_mut(0) else { return };
-    // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
-    let stats: &mut SectionStats = unsafe { &mut *stats };
-    let Some(section) = on_unlock(&mut stats.lock, end, cgroup) else { return };
+    let control = control();
+    let Some(stats) = SECTIONS.get_ptr_mut(control.buffer) else { return };
+    let Some(open) = OPEN.get_ptr_mut(OpenKind::Main as u32) else { return };
+    // SAFETY: this CPU's elements; IRQs are off, so no other writer runs.
+    let (stats, open) = unsafe { (&mut *stats, &mut *open) };
+    let Some(section) = on_unlock(&mut stats.lock, open, control.armed != 0, end, cgroup) else { return };
     stats.updates_begun += 1;
     // SAFETY: fields of this CPU's element, see above.
     unsafe {

@@ -6,7 +6,8 @@ use aya_ebpf::{
     maps::{Array, HashMap, PerCpuArray},
 };
 use rstat_probe_common::wire::{
-    Control, CpuLockStats, FlushStart, FlushStats, SectionStats, WaitKey, WaitKind, WaitStats,
+    BUFFERS, Control, CpuLockStats, FlushStart, FlushStats, OpenKind, OpenSection, SectionStats, WaitKey,
+    WaitKind, WaitStats,
 };
 
 /// Threads that may wait or flush at the same time. User space can raise it before load.
@@ -16,17 +17,23 @@ const THREADS: u32 = 16384;
 #[map]
 pub(crate) static CONTROL: Array<Control> = Array::with_max_entries(1, 0);
 
-/// Key 0 of this CPU, written by the programs on `cgroup_rstat_locked` and `_unlock`.
+/// Key: buffer, of this CPU, written by the programs on `cgroup_rstat_locked` and `_unlock`.
 #[map]
-pub(crate) static SECTIONS: PerCpuArray<SectionStats> = PerCpuArray::with_max_entries(1, 0);
+pub(crate) static SECTIONS: PerCpuArray<SectionStats> = PerCpuArray::with_max_entries(BUFFERS, 0);
 
-/// Key 0 of this CPU, written by the programs on `cgroup_rstat_cpu_locked*` and `_cpu_unlock*`.
+/// Key: buffer, of this CPU, written by the programs on `cgroup_rstat_cpu_locked*` and
+/// `_cpu_unlock*`.
 #[map]
-pub(crate) static CPU_LOCKS: PerCpuArray<CpuLockStats> = PerCpuArray::with_max_entries(1, 0);
+pub(crate) static CPU_LOCKS: PerCpuArray<CpuLockStats> = PerCpuArray::with_max_entries(BUFFERS, 0);
 
-/// Key 0 of this CPU, written by the flush function's fentry and fexit programs.
+/// Key: buffer, of this CPU, written by the flush function's fexit program.
 #[map]
-pub(crate) static FLUSHES: PerCpuArray<FlushStats> = PerCpuArray::with_max_entries(1, 0);
+pub(crate) static FLUSHES: PerCpuArray<FlushStats> = PerCpuArray::with_max_entries(BUFFERS, 0);
+
+/// Key: `OpenKind`, of this CPU: the section it is in, written by the `locked` and `unlock`
+/// programs.
+#[map]
+pub(crate) static OPEN: PerCpuArray<OpenSection> = PerCpuArray::with_max_entries(OpenKind::COUNT, 0);
 
 /// Key: `WaitKind`, of this CPU, written by the `lock_contended` programs.
 #[map]
@@ -62,10 +69,13 @@ pub(crate) static CGROUP_KN: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub(crate) static KERNFS_NODE_ID: Global<u32> = Global::new(0);
 
-/// Whether user space wants events counted.
+/// Whether user space wants events counted, and in which buffer.
 #[inline(always)]
-pub(crate) fn armed() -> bool {
-    // SAFETY: user space writes the word as a whole; a stale read only shifts the begin or end
-    // of the measurement by one event.
-    CONTROL.get_ptr(0).is_some_and(|control| unsafe { (*control).armed } != 0)
+pub(crate) fn control() -> Control {
+    match CONTROL.get_ptr(0) {
+        // SAFETY: user space writes both words at once; a stale read only shifts the begin or
+        // the end of an interval by one event.
+        Some(control) => unsafe { *control },
+        None => Control { armed: 0, buffer: 0 },
+    }
 }

@@ -7,9 +7,9 @@ use aya_ebpf::bindings::BPF_NOEXIST;
 use rstat_probe_common::wire::{LockStats, OpenSection, WaitKind};
 
 use crate::{
-    maps::{WAIT_STARTS, WAITS, armed},
+    maps::{WAIT_STARTS, WAITS, control},
     report::{Fault, fault},
-    timing::{now, take_wait_start, thread, wait_key},
+    timing::{now, thread, wait_key},
 };
 
 /// -EEXIST of include/uapi/asm-generic/errno-base.h.
@@ -48,20 +48,21 @@ impl Ended {
 #[inline(always)]
 pub(crate) fn on_contended(kind: WaitKind, cgroup: *const u8) {
     let key = wait_key(kind);
-    let start = now();
-    let Err(error) = WAIT_STARTS.insert(key, start, u64::from(BPF_NOEXIST)) else { return };
-    let exists = error == EXISTS;
-    if exists {
-        let _ = WAIT_STARTS.insert(key, start, 0);
+    let stored = WAIT_STARTS.insert(key, 0, u64::from(BPF_NOEXIST));
+    // The clock comes last: storing takes longer than reading it.
+    if let Some(start) = WAIT_STARTS.get_ptr_mut(key) {
+        // SAFETY: only this thread writes and removes the element of its key.
+        unsafe { *start = now() };
     }
     // Waits are kept before and after the measurement as well, but their losses are none of its.
-    if !armed() {
+    let Err(error) = stored else { return };
+    if control().armed == 0 {
         return;
     }
     let Some(losses) = WAITS.get_ptr_mut(kind as u32) else { return };
     // SAFETY: this CPU's element; the kernel never runs a program inside itself.
     let losses = unsafe { &mut *losses };
-    if exists {
+    if error == EXISTS {
         losses.overwritten += 1;
         fault(Fault::WaitOverwritten, cgroup, key.thread);
     } else {
@@ -70,19 +71,26 @@ pub(crate) fn on_contended(kind: WaitKind, cgroup: *const u8) {
     }
 }
 
-/// A thread owns a lock. IRQs are off.
+/// A thread owns a lock; its wait began at `wait_start`, if that is known. IRQs are off.
 #[inline(always)]
-pub(crate) fn on_locked(stats: &mut LockStats, kind: WaitKind, cgroup: *const u8, cpu: i32, contended: bool) {
-    let wait_start = if contended { take_wait_start(kind) } else { 0 };
-    if !armed() {
-        stats.open.start = 0;
+pub(crate) fn on_locked(
+    stats: &mut LockStats,
+    open: &mut OpenSection,
+    armed: bool,
+    wait_start: u64,
+    cgroup: *const u8,
+    cpu: i32,
+    contended: bool,
+) {
+    if !armed {
+        open.start = 0;
         if contended && wait_start == 0 {
             stats.unknown_waits_before += 1;
         }
         return;
     }
     let thread = thread();
-    if stats.open.start != 0 {
+    if open.start != 0 {
         stats.section_overwritten += 1;
         fault(Fault::SectionOverwritten, cgroup, thread);
     }
@@ -94,24 +102,30 @@ pub(crate) fn on_locked(stats: &mut LockStats, kind: WaitKind, cgroup: *const u8
             fault(Fault::WaitStartMissing, cgroup, thread);
         }
     }
-    stats.open.wait_start = wait_start;
-    stats.open.thread = thread;
-    stats.open.cpu = cpu;
-    stats.open.contended = u64::from(contended);
-    stats.open.start = now();
+    open.wait_start = wait_start;
+    open.thread = thread;
+    open.cpu = cpu;
+    open.contended = u64::from(contended);
+    open.start = now();
 }
 
 /// A thread is about to release a lock; `end` is the time. IRQs are still off.
 #[inline(always)]
-pub(crate) fn on_unlock(stats: &mut LockStats, end: u64, cgroup: *const u8) -> Option<Ended> {
-    let open = stats.open;
+pub(crate) fn on_unlock(
+    stats: &mut LockStats,
+    current: &mut OpenSection,
+    armed: bool,
+    end: u64,
+    cgroup: *const u8,
+) -> Option<Ended> {
+    let open = *current;
     if open.start == 0 {
-        if armed() {
+        if armed {
             stats.open_at_start += 1;
         }
         return None;
     }
-    stats.open.start = 0;
+    current.start = 0;
     let thread = thread();
     if open.thread != thread {
         stats.task_mismatch += 1;

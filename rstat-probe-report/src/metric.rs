@@ -113,6 +113,9 @@ named_enum! {
         Yields = "yields", "releases inside a flush, after one CPU";
         /// Acquisitions that had to wait.
         Contended = "contended", "acquisitions that had to wait";
+        /// Flushes whose return from the flush function was not seen: `flush` has them up to their
+        /// last release.
+        UnseenReturns = "unseen_returns", "flushes timed up to their last release";
     }
 }
 
@@ -126,7 +129,7 @@ named_enum! {
             "the begin of a wait was not seen: lock_wait and irqs_off lack that acquisition";
         /// Too many threads waited at once.
         WaitMapFull = "wait_map_full",
-            "too many threads waited at once: lock_wait and irqs_off lack those acquisitions";
+            "too many threads waited at once: lock_wait and irqs_off lack those, and wait_start_missing counts them, too";
         /// The acquisition after a wait was never seen.
         WaitOverwritten = "wait_overwritten",
             "the acquisition after a wait was not seen: lock_wait and irqs_off lack it";
@@ -138,9 +141,6 @@ named_enum! {
             "a section was released by another thread: lock_hold and irqs_off lack that section";
         /// Too many flushes at once.
         FlushMapFull = "flush_map_full", "too many flushes ran at once: flush lacks those";
-        /// The return of the flush function was not seen.
-        FlushEndMissing = "flush_end_missing",
-            "the flush function's return was not seen: flush counts these up to their last release";
         /// An interval of time ended before it began.
         ClockBackwards = "clock_backwards",
             "a time ended before it began: the metric it belonged to lacks one event";
@@ -150,6 +150,14 @@ named_enum! {
         /// The kernel skipped a program because one was already running on that CPU.
         RecursionMisses = "recursion_misses",
             "the kernel skipped a program that interrupted another: any metric may lack an event";
+    }
+}
+
+impl Loss {
+    /// Whether what it counts is counted under another cause as well, and must not be added to it.
+    #[must_use]
+    pub const fn is_counted_twice(self) -> bool {
+        matches!(self, Self::WaitMapFull)
     }
 }
 

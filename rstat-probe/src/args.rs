@@ -34,12 +34,13 @@ pub(crate) enum Command {
 
 /// Measure until Ctrl-C, the duration or the end of COMMAND; print histograms, save a recording.
 ///
-/// Exit code: 0, or that of COMMAND; 2 when something failed (what was measured is still printed
-/// and saved as far as possible).
+/// Exit code: 0, or that of COMMAND (128 plus the signal that killed it: 143 when -d ended it); 2
+/// when something failed (what was measured is still printed and saved as far as possible).
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// Stop after this time, e.g. 30s, 500ms, 2m. A running COMMAND is sent SIGTERM then.
+    /// Stop after this time, e.g. 30s, 500ms, 2m. A running COMMAND is sent SIGTERM then, but not
+    /// what it started itself.
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
     /// Print a line for every interval. Recordings hold intervals of this length, else of 1 s.

@@ -7,12 +7,15 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
+use anyhow::Context as _;
+
 use crate::{
     args::{LoadCommand, StatReaderArguments},
     load::{
         RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, dirtier_main,
         run as stat_reader, stop_flag_on_signals, write_result,
     },
+    run::check_writable,
 };
 
 pub(crate) fn run(command: LoadCommand) -> anyhow::Result<()> {
@@ -23,6 +26,9 @@ pub(crate) fn run(command: LoadCommand) -> anyhow::Result<()> {
 }
 
 fn read_stat(arguments: StatReaderArguments) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.output {
+        check_writable(path).with_context(|| format!("--output {}: nothing was read", path.display()))?;
+    }
     let stop = stop_flag_on_signals()?;
     let stop: &AtomicBool = &stop;
     // In a cgroup that the user names, cpu.stat may not exist or not flush (the root's).
@@ -41,14 +47,16 @@ fn read_stat(arguments: StatReaderArguments) -> anyhow::Result<()> {
         },
         stop,
     )?;
+    // What was measured is printed before anything else can go wrong.
+    let mut out = io::stdout().lock();
+    let printed = result.write_text(&mut out).and_then(|()| out.flush());
+    if let Some(path) = env::var_os(RESULT_FILE_VARIABLE)
+        && let Err(error) = write_result(&result, Path::new(&path))
+    {
+        log::warn!("the result cannot be handed to rstat-probe run: {error:#}");
+    }
     if let Some(path) = &arguments.output {
         write_result(&result, path)?;
     }
-    if let Some(path) = env::var_os(RESULT_FILE_VARIABLE) {
-        write_result(&result, Path::new(&path))?;
-    }
-    let mut out = io::stdout().lock();
-    result.write_text(&mut out)?;
-    out.flush()?;
-    Ok(())
+    Ok(printed?)
 }

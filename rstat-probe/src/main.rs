@@ -25,6 +25,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let verbose = arguments.verbose;
     start_log(verbose);
+    // `run` looks after its outputs itself; the others have none but stdout.
+    let prints_only = !matches!(arguments.command, Command::Run(_));
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments, verbose),
         Command::Check(arguments) => check::run(&arguments),
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         // Whoever closed the pipe has read enough.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if prints_only && is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&error, verbose);
             ExitCode::from(FAILED)

@@ -166,7 +166,7 @@ impl AttachPlan {
         );
         plan.basis.insert(
             Metric::IrqsOff,
-            Basis::From("lock_wait plus lock_hold of the same acquisition".to_owned()),
+            Basis::From("lock_wait plus lock_hold of the same acquisition; exact without a wait, an upper bound with one".to_owned()),
         );
         plan.flush(support);
         plan.cpu_locks(support.names.as_ref());

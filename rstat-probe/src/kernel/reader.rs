@@ -1,22 +1,33 @@
-//! Reads the maps and sums the CPUs. Copies are taken while the CPUs write; a copy is used only
-//! when no update fell into it, see `rstat_probe_common::wire`.
+//! Reads the maps and sums the CPUs.
+//!
+//! The programs write one of two buffers. A reading turns them to the other one, lets programs
+//! that are in the middle of an update finish, and copies the buffer at rest: what it says is true
+//! for one moment, the turn, however busy the CPUs are.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 use aya::{
     Ebpf, Pod,
-    maps::{HashMap, MapData, PerCpuArray},
+    maps::{Array, HashMap, MapData, PerCpuArray},
 };
 use rstat_probe_common::{
     slots::SLOTS,
     wire::{
-        CpuLockStats, FlushStart, FlushStats, LockStats, SectionStats, WaitKey, WaitKind, WaitStats,
-        WireHistogram,
+        BUFFERS, Control, CpuLockStats, FlushStart, FlushStats, LockStats, OpenKind, OpenSection,
+        SectionStats, WaitKey, WaitKind, WaitStats, WireHistogram,
     },
 };
 use rstat_probe_report::histogram::Histogram;
 
-/// Copies to try before a busy CPU keeps its previous copy until the next snapshot.
-const TRIES: usize = 100;
+/// A program that had seen the old buffer is through after this, unless its CPU was taken away.
+const REST: Duration = Duration::from_micros(100);
+/// If it was, this is how long to wait for it; what it still writes shows in the next reading but
+/// one.
+const REST_LIMIT: Duration = Duration::from_millis(20);
 
 /// A map value with an update bracket.
 trait Bracketed: Pod {
@@ -39,49 +50,52 @@ macro_rules! bracketed {
 }
 bracketed!(SectionStats, CpuLockStats, FlushStats);
 
-/// One per-CPU map and the last whole copy of every possible CPU.
+/// One per-CPU map, and the last whole copy of each buffer of every possible CPU.
 struct PerCpu<V: Bracketed> {
     map: PerCpuArray<MapData, V>,
-    copies: Vec<V>,
+    copies: [Vec<V>; BUFFERS as usize],
 }
 
 impl<V: Bracketed> PerCpu<V> {
     fn take(ebpf: &mut Ebpf, name: &str) -> anyhow::Result<Self> {
         let map = ebpf.take_map(name).with_context(|| format!("no map {name} in the eBPF object"))?;
-        Ok(Self { map: PerCpuArray::try_from(map)?, copies: Vec::new() })
+        Ok(Self { map: PerCpuArray::try_from(map)?, copies: [Vec::new(), Vec::new()] })
     }
 
-    /// Takes new copies. A CPU that was busy at every try keeps its old copy: its newest events
-    /// then show in the next snapshot, whole.
-    fn refresh(&mut self) -> anyhow::Result<()> {
+    /// Copies `buffer`, which the programs have just turned away from.
+    fn refresh(&mut self, buffer: u32) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let copies = &mut self.copies[buffer as usize];
         let mut fresh: Vec<bool> = Vec::new();
-        for _ in 0..TRIES {
-            let values = self.map.get(&0, 0).context("cannot read a map")?;
-            if self.copies.is_empty() {
-                self.copies = vec![V::zeroed(); values.len()];
-            }
+        loop {
+            let values = self.map.get(&buffer, 0).context("cannot read a map")?;
+            copies.resize(values.len(), V::zeroed());
             fresh.resize(values.len(), false);
-            for ((fresh, copy), value) in fresh.iter_mut().zip(&mut self.copies).zip(values.iter()) {
+            for ((fresh, copy), value) in fresh.iter_mut().zip(&mut *copies).zip(values.iter()) {
                 if !*fresh && value.untouched() {
                     *copy = *value;
                     *fresh = true;
                 }
             }
-            if fresh.iter().all(|fresh| *fresh) {
-                break;
+            if fresh.iter().all(|fresh| *fresh) || begin.elapsed() > REST_LIMIT {
+                return Ok(());
             }
+            thread::sleep(REST);
         }
-        Ok(())
+    }
+
+    fn copies(&self) -> impl Iterator<Item = &V> {
+        self.copies.iter().flatten()
     }
 
     fn sum(&self, field: impl Fn(&V) -> u64) -> u64 {
-        self.copies.iter().map(field).sum()
+        self.copies().map(field).sum()
     }
 
     fn histogram(&self, field: impl Fn(&V) -> &WireHistogram) -> anyhow::Result<Histogram> {
         let mut slots = [0u64; SLOTS];
         let (mut sum, mut overflow, mut max, mut min_inverted, mut count) = (0u128, 0, 0, 0, 0);
-        for copy in &self.copies {
+        for copy in self.copies() {
             let histogram = field(copy);
             for (total, slot) in slots.iter_mut().zip(&histogram.slots) {
                 *total += slot;
@@ -112,6 +126,10 @@ fn unpaired(lock: &LockStats) -> u64 {
 
 /// The maps of a session.
 pub(crate) struct Reader {
+    control: Array<MapData, Control>,
+    /// What `control` holds.
+    state: Control,
+    open: PerCpuArray<MapData, OpenSection>,
     sections: PerCpu<SectionStats>,
     cpu_locks: PerCpu<CpuLockStats>,
     flushes: PerCpu<FlushStats>,
@@ -143,7 +161,7 @@ pub(crate) struct Reading {
     pub section_overwritten: u64,
     pub task_mismatch: u64,
     pub flush_map_full: u64,
-    pub flush_end_missing: u64,
+    pub unseen_returns: u64,
     pub clock_backwards: u64,
     pub cpu_lock_unpaired: u64,
     /// Finished updates, to see whether anything still moves.
@@ -155,6 +173,9 @@ impl Reader {
     pub(crate) fn take(ebpf: &mut Ebpf) -> anyhow::Result<Self> {
         let mut map = |name: &str| ebpf.take_map(name).with_context(|| format!("no map {name}"));
         Ok(Self {
+            control: Array::try_from(map("CONTROL")?)?,
+            state: Control { armed: 0, buffer: 0 },
+            open: PerCpuArray::try_from(map("OPEN")?)?,
             waits: PerCpuArray::try_from(map("WAITS")?)?,
             flush_starts: HashMap::try_from(map("FLUSH_STARTS")?)?,
             wait_starts: HashMap::try_from(map("WAIT_STARTS")?)?,
@@ -164,19 +185,39 @@ impl Reader {
         })
     }
 
-    /// Reads everything. `cpu_locks` and `functions` say whether those programs run.
+    /// Starts or stops counting.
+    pub(crate) fn set_armed(&mut self, armed: bool) -> anyhow::Result<()> {
+        self.set_control(Control { armed: u32::from(armed), ..self.state })
+    }
+
+    fn set_control(&mut self, state: Control) -> anyhow::Result<()> {
+        self.state = state;
+        self.control.set(0, state, 0).context("cannot write a map")
+    }
+
+    /// Turns the programs to the other buffer; returns the one at rest.
+    fn turn(&mut self) -> anyhow::Result<u32> {
+        let at_rest = self.state.buffer;
+        self.set_control(Control { buffer: (at_rest + 1) % BUFFERS, ..self.state })?;
+        thread::sleep(REST);
+        Ok(at_rest)
+    }
+
+    /// Reads everything as it was at the turn. `cpu_locks` and `functions` say whether those
+    /// programs run.
     pub(crate) fn read(&mut self, cpu_locks: bool, functions: bool) -> anyhow::Result<Reading> {
-        self.sections.refresh()?;
-        if cpu_locks || self.cpu_locks.copies.is_empty() {
-            self.cpu_locks.refresh()?;
+        let at_rest = self.turn()?;
+        self.sections.refresh(at_rest)?;
+        if cpu_locks {
+            self.cpu_locks.refresh(at_rest)?;
         }
-        if functions || self.flushes.copies.is_empty() {
-            self.flushes.refresh()?;
+        if functions {
+            self.flushes.refresh(at_rest)?;
         }
         let main = self.wait_losses(&[WaitKind::Main])?;
         let per_cpu = self.wait_losses(&[WaitKind::Cpu, WaitKind::CpuFastpath])?;
         let (sections, cpu_locks, flushes) = (&self.sections, &self.cpu_locks, &self.flushes);
-        let flush_map_full = sections.sum(|s| s.flush_map_full) + flushes.sum(|s| s.map_full);
+        let flush_map_full = sections.sum(|s| s.flush_map_full);
         Ok(Reading {
             irqs_off: sections.histogram(|s| &s.irqs_off)?,
             lock_wait: sections.histogram(|s| &s.lock_wait)?,
@@ -200,7 +241,7 @@ impl Reader {
             section_overwritten: sections.sum(|s| s.lock.section_overwritten),
             task_mismatch: sections.sum(|s| s.lock.task_mismatch),
             flush_map_full,
-            flush_end_missing: sections.sum(|s| s.flush_end_missing),
+            unseen_returns: sections.sum(|s| s.unseen_returns),
             clock_backwards: sections.sum(|s| s.lock.clock_backwards) + flushes.sum(|s| s.clock_backwards),
             cpu_lock_unpaired: cpu_locks.sum(|s| unpaired(&s.lock)) + per_cpu.map_full + per_cpu.overwritten,
             updates: sections.sum(|s| s.updates_ended)
@@ -211,19 +252,15 @@ impl Reader {
 
     /// Contended acquisitions without a known begin of the wait, before the measurement.
     pub(crate) fn unknown_waits(&mut self) -> anyhow::Result<u64> {
-        self.sections.refresh()?;
+        let at_rest = self.turn()?;
+        self.sections.refresh(at_rest)?;
         Ok(self.sections.sum(|s| s.lock.unknown_waits_before))
     }
 
-    /// Sections that are open now.
-    pub(crate) fn open_sections(&mut self) -> anyhow::Result<u64> {
-        self.sections.refresh()?;
-        Ok(self.sections.sum(|s| u64::from(s.lock.open.start != 0)))
-    }
-
-    /// Per-CPU locks that were held at the last reading.
-    pub(crate) fn open_cpu_locks(&self) -> u64 {
-        self.cpu_locks.sum(|s| u64::from(s.lock.open.start != 0))
+    /// Sections on a lock of `kind` that are open now.
+    pub(crate) fn open_sections(&self, kind: OpenKind) -> anyhow::Result<u64> {
+        let open = self.open.get(&(kind as u32), 0).context("cannot read a map")?;
+        Ok(open.iter().filter(|section| section.start != 0).count() as u64)
     }
 
     /// Once nothing is attached any more: adds the flushes whose return was not seen to `reading`
@@ -232,10 +269,13 @@ impl Reader {
         let mut open = 0;
         for start in self.flush_starts.iter().filter_map(Result::ok).map(|(_, start)| start) {
             let lasted = start.last_release.saturating_sub(start.start);
-            let ended = if start.has_section != 0 { lasted } else { start.unreturned };
-            if ended != 0 {
-                reading.flush_by_function.record(ended);
-                reading.flush_end_missing += 1;
+            if start.unreturned != 0 {
+                reading.flush_by_function.record(start.unreturned);
+                reading.unseen_returns += 1;
+            }
+            // One that was about to return at the end has ended for all that matters here.
+            if start.has_section != 0 && lasted != 0 {
+                reading.flush_by_function.record(lasted);
             } else if start.has_section != 0 {
                 open += 1;
             }

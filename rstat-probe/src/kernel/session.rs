@@ -8,13 +8,12 @@ use std::{
 use anyhow::Context as _;
 use aya::{
     Btf, Ebpf, EbpfLoader, Endianness,
-    maps::{Array, MapData},
     programs::{
         FEntry, FExit, RawTracePoint, fentry::FEntryLink, fexit::FExitLink,
         raw_trace_point::RawTracePointLink,
     },
 };
-use rstat_probe_common::wire::Control;
+use rstat_probe_common::wire::OpenKind;
 
 use super::{
     btf,
@@ -69,7 +68,6 @@ pub(crate) struct OpenAtEnd {
 /// Loaded programs that count.
 pub(crate) struct Session {
     ebpf: Ebpf,
-    control: Array<MapData, Control>,
     reader: Reader,
     links: Vec<Link>,
     attached: Vec<Planned>,
@@ -123,9 +121,7 @@ impl Session {
         static NO_YES: [u8; 2] = [0, 1];
         loader.override_global("FLUSH_BY_FUNCTION", &NO_YES[usize::from(functions)], true);
         let mut ebpf = loader.load(OBJECT).context("cannot create the maps")?;
-        let control = ebpf.take_map("CONTROL").context("no map CONTROL")?;
         let mut session = Self {
-            control: Array::try_from(control)?,
             reader: Reader::take(&mut ebpf)?,
             ebpf,
             links: Vec::new(),
@@ -214,7 +210,7 @@ impl Session {
 
     /// Starts counting.
     pub(crate) fn arm(&mut self) -> anyhow::Result<()> {
-        self.set_armed(1)
+        self.reader.set_armed(true)
     }
 
     /// Waits until no wait is left that began before the programs were there.
@@ -234,9 +230,9 @@ impl Session {
     /// Stops counting new sections, lets open ones close, detaches, and takes the last reading.
     /// Returns it with what was still open.
     pub(crate) fn finish(&mut self) -> anyhow::Result<(Reading, OpenAtEnd)> {
-        self.set_armed(0)?;
+        self.reader.set_armed(false)?;
         let begin = Instant::now();
-        while self.reader.open_sections()? > 0 && begin.elapsed() < CLOSE_LIMIT {
+        while self.reader.open_sections(OpenKind::Main)? > 0 && begin.elapsed() < CLOSE_LIMIT {
             thread::sleep(Duration::from_millis(1));
         }
         // Begins go before ends, so that nothing begins that cannot end any more.
@@ -249,10 +245,10 @@ impl Session {
             if again.updates == reading.updates || begin.elapsed() > 2 * CLOSE_LIMIT {
                 let mut again = again;
                 let open = OpenAtEnd {
-                    sections: self.reader.open_sections()?,
+                    sections: self.reader.open_sections(OpenKind::Main)?,
                     flushes: self.reader.close_flushes(&mut again),
                     waits: self.reader.open_waits(),
-                    cpu_locks: self.reader.open_cpu_locks(),
+                    cpu_locks: self.reader.open_sections(OpenKind::Cpu)?,
                 };
                 return Ok((again, open));
             }
@@ -310,10 +306,6 @@ impl Session {
 
     fn serves(&self, program: &str) -> bool {
         self.attached.iter().any(|planned| planned.program == program)
-    }
-
-    fn set_armed(&mut self, armed: u32) -> anyhow::Result<()> {
-        self.control.set(0, Control { armed, reserved: 0 }, 0).context("cannot write a map")
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) struct Child {
     command: Vec<OsString>,
     process: process::Child,
     status: Option<ExitStatus>,
-    results: TempDir,
+    /// Where a load can leave its result; `None` when there is no place for temporary files.
+    results: Option<TempDir>,
 }
 
 impl Child {
@@ -34,12 +35,15 @@ impl Child {
     pub(crate) fn spawn_if_any(command: &[OsString]) -> Result<Option<Self>, SpawnError> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let start = || {
-            let results = tempfile::tempdir()?;
-            let process = process::Command::new(program)
-                .args(arguments)
-                .env(RESULT_FILE_VARIABLE, results.path().join("result.json"))
-                .kill_on_drop(true)
-                .spawn()?;
+            let results = tempfile::tempdir()
+                .inspect_err(|error| log::warn!("no folder for the result of a load: {error}"))
+                .ok();
+            let mut builder = process::Command::new(program);
+            builder.args(arguments).kill_on_drop(true);
+            if let Some(results) = &results {
+                builder.env(RESULT_FILE_VARIABLE, results.path().join("result.json"));
+            }
+            let process = builder.spawn()?;
             Ok(Some(Self { command: command.to_vec(), process, status: None, results }))
         };
         start().map_err(|error: std::io::Error| SpawnError {
@@ -84,8 +88,10 @@ impl Child {
 
     /// What a recording says about it.
     pub(crate) fn workload(&self) -> Workload {
-        let result = std::fs::read(self.results.path().join("result.json"))
-            .ok()
+        let result = self
+            .results
+            .as_ref()
+            .and_then(|results| std::fs::read(results.path().join("result.json")).ok())
             .and_then(|text| serde_json::from_slice(&text).ok());
         Workload {
             command: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),

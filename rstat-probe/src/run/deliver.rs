@@ -1,8 +1,8 @@
 //! After the measurement: ends the command, saves, prints, chooses the exit code.
 
-use std::{path::Path, pin::pin, time::Duration};
+use std::{io, path::Path, pin::pin, time::Duration};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use rstat_probe_report::{
     Recording,
     recording::EndedBy,
@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use super::{
     child::Child,
+    outlet::Outlet,
     save,
     settings::{Settings, Target},
-    stdout::Stdout,
     stream::Stream,
 };
 use crate::signals::Signals;
@@ -38,40 +38,59 @@ pub(crate) async fn stop(child: &mut Child, ended_by: &EndedBy, signals: &mut Si
     }
 }
 
-/// Saves and prints. The file comes first: nobody can block it. Returns the exit code.
+/// Saves and prints. Returns the exit code.
 pub(crate) async fn deliver(
     settings: &Settings,
-    recording: &Recording,
+    recording: Recording,
     mut stream: Option<Stream>,
-    mut stdout: Stdout,
+    mut stdout: Outlet,
     mut signals: Signals,
     command: Option<u8>,
 ) -> anyhow::Result<u8> {
-    let saved = save(recording, settings);
     if let Some(stream) = &mut stream {
-        stream.end(recording, &mut stdout);
+        stream.end(&recording, &mut stdout);
     }
-    stdout.print(report(recording, settings)?);
-    let mut printing = pin!(stdout.finish());
-    let printed = tokio::select! {
-        printed = &mut printing => Some(printed),
-        // The user has seen enough, or pressed Ctrl-C once more than needed: only a reader of
-        // stdout that hangs is left behind.
-        _ = signals.next() => timeout(LAST_WORDS, printing).await.ok(),
-    };
-    if let Some(printed) = printed {
-        let dropped = printed.context("cannot print the report")?;
-        if dropped > 0 {
-            log::error!("{dropped} lines were not printed: nobody read stdout");
+    stdout.print(report(&recording, settings)?);
+    let ended_by = recording.ended_by.clone();
+    // A pipe as the file can block as well as stdout can.
+    let output = settings.output.clone();
+    let saving = tokio::task::spawn_blocking(move || save(&recording, output));
+    let streaming = async {
+        match stream {
+            Some(stream) => stream.finish().await,
+            None => Ok(()),
         }
+    };
+    // All three go on by themselves, in threads; here they are only waited for.
+    let Some((saved, streamed)) = or_signal(async { tokio::join!(saving, streaming) }, &mut signals).await
+    else {
+        bail!("interrupted while a reader of the output hung");
+    };
+    let printed = or_signal(stdout.finish(), &mut signals).await;
+    saved.context("saving failed")??;
+    streamed?;
+    match printed.unwrap_or(Ok(0)) {
+        Ok(0) => {}
+        Ok(dropped) => log::error!("{dropped} lines were not printed: nobody read stdout"),
+        // Whoever closed stdout has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => return Err(error).context("cannot print the report"),
     }
-    saved?;
-    stream.map_or(Ok(()), Stream::finish)?;
-    if let EndedBy::Error { message } = &recording.ended_by {
+    if let EndedBy::Error { message } = &ended_by {
         log::error!("the measurement ended early: {message}");
         return Ok(crate::FAILED);
     }
     Ok(command.unwrap_or(0))
+}
+
+/// The outcome of `future`, unless a signal comes and it does not end soon after: the user has
+/// seen enough, or pressed Ctrl-C once more than needed, and only what hangs is left behind.
+async fn or_signal<T>(future: impl Future<Output = T>, signals: &mut Signals) -> Option<T> {
+    let mut future = pin!(future);
+    tokio::select! {
+        outcome = &mut future => Some(outcome),
+        _ = signals.next() => timeout(LAST_WORDS, future).await.ok(),
+    }
 }
 
 /// What goes to stdout at the end.
@@ -87,10 +106,10 @@ fn report(recording: &Recording, settings: &Settings) -> anyhow::Result<Vec<u8>>
 }
 
 /// Saves where the user wants it, else in the folder for temporary files.
-fn save(recording: &Recording, settings: &Settings) -> anyhow::Result<()> {
-    let Some(Target::File(path)) = &settings.output else { return Ok(()) };
-    let Err(error) = save::save(recording, path) else { return Ok(()) };
-    Err(error.context(elsewhere(recording, path)))
+fn save(recording: &Recording, output: Option<Target>) -> anyhow::Result<()> {
+    let Some(Target::File(path)) = output else { return Ok(()) };
+    let Err(error) = save::save(recording, &path) else { return Ok(()) };
+    Err(error.context(elsewhere(recording, &path)))
 }
 
 fn elsewhere(recording: &Recording, path: &Path) -> String {

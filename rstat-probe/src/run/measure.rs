@@ -1,6 +1,6 @@
 //! The measurement itself: from arming to the last reading, and the recording made of it.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use anyhow::Context as _;
 use aya_log::EbpfLogger;
@@ -16,12 +16,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::{
     child::Child,
     deliver,
+    outlet::Outlet,
     own_cost::Sampler,
     progress::Progress,
     provenance::provenance,
     recorder::{Recorder, snapshot},
     settings::{Settings, Target},
-    stdout::Stdout,
     stream::Stream,
 };
 use crate::{
@@ -58,7 +58,7 @@ struct Measurement<'a> {
     progress: Progress,
     prints_lines: bool,
     stream: Option<Stream>,
-    stdout: Stdout,
+    stdout: Outlet,
 }
 
 /// Measures with `session`. Returns the exit code.
@@ -69,8 +69,10 @@ pub(crate) async fn measure(
     session: Session,
     verbose: bool,
 ) -> anyhow::Result<u8> {
+    // Before the signals are taken over: a pipe without a reader makes this wait.
+    let stream = settings.stream.as_ref().map(Stream::open).transpose()?;
     let mut signals = Signals::new()?;
-    let mut measurement = Measurement::start(settings, support, plan, session, verbose)?;
+    let mut measurement = Measurement::start(settings, support, plan, session, stream, verbose)?;
     let mut child = match Child::spawn_if_any(&settings.command) {
         Ok(child) => child,
         Err(refused) => {
@@ -86,8 +88,7 @@ pub(crate) async fn measure(
         }
         recording.workload = Some(child.workload());
     }
-    deliver::deliver(settings, &recording, stream, stdout, signals, child.as_ref().map(Child::exit_code))
-        .await
+    deliver::deliver(settings, recording, stream, stdout, signals, child.as_ref().map(Child::exit_code)).await
 }
 
 impl<'a> Measurement<'a> {
@@ -97,10 +98,10 @@ impl<'a> Measurement<'a> {
         support: &'a KernelSupport,
         plan: &'a AttachPlan,
         mut session: Session,
+        stream: Option<Stream>,
         verbose: bool,
     ) -> anyhow::Result<Self> {
-        let stdout = Stdout::start();
-        let stream = settings.stream.as_ref().map(Stream::open).transpose()?;
+        let stdout = Outlet::start(io::stdout());
         let logger = verbose.then(|| EbpfLogger::init(session.ebpf())).transpose()?;
         session.prepare()?;
         let started = OffsetDateTime::now_utc();
@@ -114,7 +115,8 @@ impl<'a> Measurement<'a> {
             plan,
             session,
             started,
-            recorder: Recorder::new(first, !settings.interval_given),
+            // Intervals that nobody gets to see need not be kept apart.
+            recorder: Recorder::new(first, !settings.interval_given || settings.output.is_none()),
             sampler: Sampler::new(settings.duration),
             logger,
             progress: Progress::new(!prints_lines),
@@ -164,8 +166,9 @@ impl<'a> Measurement<'a> {
                     .and_then(|snapshot| self.end_interval(snapshot)),
                 _ = looks.tick() => {
                     self.look();
-                    // With a file to fill, a closed stdout is no reason to stop.
-                    if self.stdout.failed() && !writes_a_file(self.settings) {
+                    // With a file to fill or a command to see through, a closed stdout is no
+                    // reason to stop.
+                    if self.stdout.failed() && !writes_a_file(self.settings) && child.is_none() {
                         return EndedBy::StdoutClosed;
                     }
                     Ok(())
@@ -179,7 +182,7 @@ impl<'a> Measurement<'a> {
 
     /// Stops counting and makes the recording. When the last reading fails, the one before it
     /// has to do.
-    fn finish(mut self, mut ended_by: EndedBy) -> anyhow::Result<(Recording, Option<Stream>, Stdout)> {
+    fn finish(mut self, mut ended_by: EndedBy) -> anyhow::Result<(Recording, Option<Stream>, Outlet)> {
         let end_ns = monotonic_ns();
         self.progress.clear();
         let mut edges = Open::default();

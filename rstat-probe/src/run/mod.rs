@@ -3,13 +3,13 @@
 mod child;
 mod deliver;
 mod measure;
+mod outlet;
 mod own_cost;
 mod progress;
 mod provenance;
 mod recorder;
 mod save;
 mod settings;
-mod stdout;
 mod stream;
 
 use std::path::Path;
@@ -24,6 +24,7 @@ use crate::{
         support::KernelSupport,
     },
 };
+pub(crate) use save::check_writable;
 use settings::Settings;
 
 /// Measures as `arguments` say. Returns the exit code.

@@ -23,6 +23,8 @@ pub(crate) struct Sampler {
     /// Statistics are on while this is some.
     running: Option<Running>,
     best: Option<OverheadSample>,
+    /// Samples that ended.
+    taken: u32,
     unavailable: Option<String>,
     done: bool,
 }
@@ -38,7 +40,7 @@ impl Sampler {
     /// For a measurement of `duration`.
     pub(crate) fn new(duration: Option<Duration>) -> Self {
         let first = duration.map_or(Duration::from_secs(1), |d| (d / 5).min(Duration::from_secs(1)));
-        Self { pause: first, running: None, best: None, unavailable: None, done: false }
+        Self { pause: first, running: None, best: None, taken: 0, unavailable: None, done: false }
     }
 
     /// How long to wait before the next [`Sampler::step`], `None` when there is none.
@@ -95,6 +97,7 @@ impl Sampler {
                 ns_per_section: run_time as f64 / sections as f64,
             });
         }
+        self.taken += 1;
         self.done = sections >= ENOUGH_SECTIONS;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         Ok(())
@@ -107,8 +110,10 @@ impl Sampler {
             .as_ref()
             .filter(|_| duration_ns > 0)
             .map(|sample| sample.ns_per_section * sections as f64 / duration_ns as f64 * 100.0);
-        let unavailable = self.unavailable.or_else(|| {
-            self.best.is_none().then(|| "no section fell into the time when it was sampled".to_owned())
+        let unavailable = self.unavailable.or_else(|| match (&self.best, self.taken) {
+            (Some(_), _) => None,
+            (None, 0) => Some("the measurement ended before it was sampled".to_owned()),
+            (None, _) => Some("no section fell into the time when it was sampled".to_owned()),
         });
         Overhead { sampled: self.best, percent_of_one_cpu: percent, unavailable, note: NOTE.to_owned() }
     }

@@ -119,7 +119,6 @@ pub(crate) fn snapshot(
         (Loss::SectionOverwritten, reading.section_overwritten),
         (Loss::TaskMismatch, reading.task_mismatch),
         (Loss::FlushMapFull, reading.flush_map_full),
-        (Loss::FlushEndMissing, reading.flush_end_missing),
         (Loss::ClockBackwards, reading.clock_backwards),
         (Loss::CpuLockUnpaired, reading.cpu_lock_unpaired),
         (Loss::RecursionMisses, recursion_misses),
@@ -127,7 +126,10 @@ pub(crate) fn snapshot(
     Ok(Snapshot {
         at_ns,
         metrics,
-        counters: counters.into_iter().collect(),
+        counters: counters
+            .into_iter()
+            .chain((reading.unseen_returns > 0).then_some((Counter::UnseenReturns, reading.unseen_returns)))
+            .collect(),
         losses: losses.into_iter().collect(),
     })
 }

@@ -100,7 +100,10 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
 
 /// Where a symbolic link points, so that the link stays.
 fn resolved(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    fs::canonicalize(path)
+        // A link to a file that does not exist yet.
+        .or_else(|_| fs::read_link(path).map(|target| folder(path).join(target)))
+        .unwrap_or_else(|_| path.to_owned())
 }
 
 fn folder(path: &Path) -> &Path {

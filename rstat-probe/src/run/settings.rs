@@ -14,6 +14,9 @@ use crate::args::RunArguments;
 /// Length of the intervals in a recording when the user names none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Longest duration and interval. Times beyond some centuries would overflow the clock.
+const LONGEST: Duration = Duration::from_hours(366 * 24);
+
 /// Where something goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -49,6 +52,12 @@ impl Settings {
             ensure!(
                 !duration.is_zero(),
                 "-d 0: nothing can be measured in no time; give a duration such as 10s"
+            );
+        }
+        for (option, time) in [("-d", arguments.duration), ("-i", arguments.interval)] {
+            ensure!(
+                time.is_none_or(|time| time <= LONGEST),
+                "{option} is longer than a year; without -d it goes on until Ctrl-C"
             );
         }
         if let Some(interval) = arguments.interval {

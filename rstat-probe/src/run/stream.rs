@@ -1,12 +1,10 @@
 //! `--stream`: one JSON object a line, as it happens.
 
-use std::{fs::File, io::Write as _};
-
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use rstat_probe_report::{Interval, Recording, recording::Provenance};
 use serde::Serialize;
 
-use super::{save, settings::Target, stdout::Stdout};
+use super::{outlet::Outlet, save, settings::Target};
 
 /// Schema of the lines; the first line carries it.
 const SCHEMA: &str = "rstat-probe/stream/1";
@@ -34,31 +32,32 @@ enum Line<'a> {
 
 /// Where the lines go.
 pub(crate) struct Stream {
-    file: Option<File>,
-    /// The first failure; nothing is written after it.
+    /// `None`: to stdout, which others print to as well.
+    file: Option<Outlet>,
+    /// The first line that could not be made.
     error: Option<anyhow::Error>,
     name: String,
 }
 
 impl Stream {
-    /// Opens the target.
+    /// Opens the target. Waits for a reader where that is a pipe.
     pub(crate) fn open(target: &Target) -> anyhow::Result<Self> {
         let (file, name) = match target {
             Target::Stdout => (None, "stdout".to_owned()),
-            Target::File(path) => (Some(save::create(path)?), path.display().to_string()),
+            Target::File(path) => (Some(Outlet::start(save::create(path)?)), path.display().to_string()),
         };
         Ok(Self { file, error: None, name })
     }
 
-    pub(crate) fn start(&mut self, provenance: &Provenance, stdout: &mut Stdout) {
+    pub(crate) fn start(&mut self, provenance: &Provenance, stdout: &mut Outlet) {
         self.line(&Line::Start { schema: SCHEMA, version: env!("CARGO_PKG_VERSION"), provenance }, stdout);
     }
 
-    pub(crate) fn interval(&mut self, interval: &Interval, stdout: &mut Stdout) {
+    pub(crate) fn interval(&mut self, interval: &Interval, stdout: &mut Outlet) {
         self.line(&Line::Interval(interval), stdout);
     }
 
-    pub(crate) fn end(&mut self, recording: &Recording, stdout: &mut Stdout) {
+    pub(crate) fn end(&mut self, recording: &Recording, stdout: &mut Outlet) {
         self.line(
             &Line::End {
                 duration_ns: recording.duration_ns,
@@ -73,30 +72,27 @@ impl Stream {
         );
     }
 
-    /// The failure that stopped the stream, if any.
-    pub(crate) fn finish(self) -> anyhow::Result<()> {
-        self.error.map_or(Ok(()), Err)
+    /// Waits until all lines are written.
+    ///
+    /// # Errors
+    /// The failure that ended the stream early, or that lines were left out because nobody read.
+    pub(crate) async fn finish(self) -> anyhow::Result<()> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let Some(file) = self.file else { return Ok(()) };
+        let dropped = file.finish().await.with_context(|| format!("--stream {} ended early", self.name))?;
+        ensure!(dropped == 0, "--stream {}: {dropped} lines were left out, nobody read them", self.name);
+        Ok(())
     }
 
-    fn line(&mut self, line: &Line<'_>, stdout: &mut Stdout) {
-        if self.error.is_some() {
-            return;
-        }
-        let write = || -> anyhow::Result<Vec<u8>> {
-            let mut text = serde_json::to_vec(line)?;
-            text.push(b'\n');
-            Ok(text)
-        };
-        let result = write().and_then(|text| {
-            if let Some(file) = &mut self.file {
-                // One write a line: if the process is killed, no half of one stays behind.
-                return Ok(file.write_all(&text)?);
+    fn line(&mut self, line: &Line<'_>, stdout: &mut Outlet) {
+        match serde_json::to_vec(line) {
+            Ok(mut text) => {
+                text.push(b'\n');
+                self.file.as_mut().unwrap_or(stdout).print(text);
             }
-            stdout.print(text);
-            Ok(())
-        });
-        if let Err(error) = result.with_context(|| format!("--stream {} ended early", self.name)) {
-            self.error = Some(error);
+            Err(error) => self.error = Some(error.into()),
         }
     }
 }

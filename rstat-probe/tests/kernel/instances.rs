@@ -120,7 +120,7 @@ fn the_own_cost_is_told() {
     let (locked, unlock) = (runs("lock_locked"), runs("lock_unlock"));
     // The sample begins and ends program by program, not at one moment.
     for runs in [locked, unlock] {
-        assert!(runs.abs_diff(sample.sections) <= sample.sections / 5 + 1000, "{sample:?}");
+        assert!(runs.abs_diff(sample.sections) <= sample.sections / 20 + 1000, "{sample:?}");
     }
     let expected = sample.ns_per_section * sections(&recording) as f64 / recording.duration_ns as f64 * 100.0;
     let percent = overhead.percent_of_one_cpu.unwrap();

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::Signal;
+
 use super::{
     mount::Mount,
     process::{Finished, LIMIT, Running, TOOL, finish, tool},
@@ -153,4 +155,40 @@ fn a_pipe_as_the_file_gets_the_recording() {
     let text = reader.join().unwrap();
     super::recorded::recording_of(&text, "the pipe");
     assert_eq!(files(folder.path()), [pipe], "the pipe is still there");
+}
+
+#[test]
+#[ignore = "needs root and a kernel with rstat tracepoints"]
+fn a_pipe_that_nobody_reads_does_not_hold_it() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for option in ["-o", "--stream"] {
+        let running = Running::start(tool(["run", "-d", "200ms", option]).arg(&pipe));
+        thread::sleep(Duration::from_secs(1));
+        running.signal(Signal::TERM);
+        // With -o it was measured and cannot be handed over; a stream waits before measuring.
+        let code = running.wait(Duration::from_secs(5)).code;
+        assert_ne!(code, Some(0), "{option}");
+    }
+}
+
+#[test]
+#[ignore = "needs root and a kernel with rstat tracepoints"]
+fn a_pipe_that_breaks_is_told() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let running = Running::start(tool(["run", "-i", "50ms", "-d", "2s", "--stream"]).arg(&pipe));
+    drop(File::open(&pipe).unwrap());
+    let finished = running.wait(LIMIT);
+    let line = finished.assert_refused(2);
+    assert!(line.starts_with(&format!("error: --stream {} ended early: ", pipe.display())), "{line}");
+    assert_is_report(&finished.stdout);
 }

@@ -86,10 +86,18 @@ fn a_long_storm_loses_nothing() {
             assert_eq!(buckets, histogram.count(), "{metric}");
         }
         assert!(interval.losses.values().all(|lost| *lost == 0));
+        // A CPU whose events come late would make an interval without time and one with too much.
+        let hold = u64::try_from(interval.metrics[&Metric::LockHold].sum()).unwrap();
+        assert!(hold <= interval.length_ns * cpus() as u64, "{hold} ns held in {} ns", interval.length_ns);
     }
     assert_eq!(end, recording.duration_ns);
+    // No interval gets what belongs to its neighbours: each has a share of the whole.
+    let share = sections(recording) / seconds;
     let busy = recording.intervals.iter().take(expected - 1);
-    assert!(busy.clone().all(|interval| interval.counters[&Counter::Sections] > 100), "a storm all the time");
+    assert!(
+        busy.clone().all(|interval| interval.counters[&Counter::Sections] > share / 20),
+        "a storm all the time"
+    );
     for name in [Metric::IrqsOff, Metric::LockHold, Metric::LockWait] {
         let longest = metric(recording, name).max().unwrap();
         println!("{name}: {} events, max {:?}", count(recording, name), Duration::from_nanos(longest));

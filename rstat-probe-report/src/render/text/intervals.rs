@@ -40,7 +40,8 @@ pub fn write_interval_line(w: &mut impl Write, interval: &Interval, metrics: &[M
         };
         write!(w, " {p50:>17} {p99:>8} {max:>9} {share:>9}")?;
     }
-    let lost = interval.losses.values().fold(0_u64, |sum, &lost| sum.saturating_add(lost));
+    let causes = interval.losses.iter().filter(|(loss, _)| !loss.is_counted_twice());
+    let lost = causes.fold(0_u64, |sum, (_, &lost)| sum.saturating_add(lost));
     if lost > 0 {
         write!(w, "  lost {}", units::count(lost))?;
     }

@@ -1,7 +1,7 @@
-//! Standard output behind a thread: a reader that stops reading must not stop the measurement.
+//! Outputs behind threads: a reader that stops reading must not stop the measurement.
 
 use std::{
-    io::{self, Write as _},
+    io,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{self, SyncSender, TrySendError},
@@ -14,24 +14,24 @@ use tokio::sync::oneshot;
 /// Chunks that may wait for a slow reader before new ones are dropped.
 const WAITING: usize = 1024;
 
-/// The writing end.
-pub(crate) struct Stdout {
+/// Standard output, or a file or pipe.
+pub(crate) struct Outlet {
     chunks: Option<SyncSender<Vec<u8>>>,
     error: Arc<Mutex<Option<io::Error>>>,
     done: oneshot::Receiver<()>,
     dropped: u64,
 }
 
-impl Stdout {
-    /// Starts the thread.
-    pub(crate) fn start() -> Self {
+impl Outlet {
+    /// Starts a thread that writes to `out`.
+    pub(crate) fn start(mut out: impl io::Write + Send + 'static) -> Self {
         let (chunks, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING);
         let (finished, done) = oneshot::channel();
         let error = Arc::new(Mutex::new(None));
         let seen = Arc::clone(&error);
         thread::spawn(move || {
             for chunk in receiver {
-                let mut out = io::stdout().lock();
+                // One write a chunk: if the process is killed, no half of one stays behind.
                 if let Err(error) = out.write_all(&chunk).and_then(|()| out.flush()) {
                     *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     break;
@@ -58,18 +58,15 @@ impl Stdout {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Waits until everything is printed. Returns the chunks that were dropped.
+    /// Waits until everything is written. Returns the chunks that were dropped.
     ///
     /// # Errors
-    /// The first error of the stream; a closed pipe is none.
+    /// The first error of the output.
     pub(crate) async fn finish(mut self) -> io::Result<u64> {
         self.chunks = None;
         // An error here means that the thread ended, which is what this waits for.
         let _ = self.done.await;
         let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match error {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(self.dropped),
-        }
+        error.map_or(Ok(self.dropped), Err)
     }
 }
