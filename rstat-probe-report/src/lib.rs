@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod histogram;
+pub mod import;
 pub mod load_result;
 pub mod metric;
 pub mod recording;
