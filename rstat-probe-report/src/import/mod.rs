@@ -1,7 +1,21 @@
 //! Foreign files: what bpftrace, bcc, perf, the kernel's tracers and others print, read into one
 //! shape. The format is told from the content; each has a file of its own.
 
+mod bcc;
+mod rtla;
+mod dmesg;
+mod hist_trigger;
+mod irqsoff;
+mod bpftrace;
+mod bpftrace_json;
+mod hgrm;
+mod hlog;
 mod model;
+mod klockstat;
+mod perf_lock;
+mod samples;
+mod table;
+mod prometheus;
 mod source;
 #[cfg(test)]
 mod corpus;
@@ -13,7 +27,25 @@ pub(crate) use source::{Line, Source};
 type Importer = fn(&Source<'_>) -> Option<Result<Imported, ImportError>>;
 
 /// All formats, the ones that are told for sure first.
-const IMPORTERS: &[(&str, Importer)] = &[];
+const IMPORTERS: &[(&str, Importer)] = &[
+    ("hlog", hlog::import),
+    ("hgrm", hgrm::import),
+    ("prometheus", prometheus::import),
+    ("bpftrace -f json", bpftrace_json::import),
+    ("bpftrace", bpftrace::import),
+    ("irqsoff", irqsoff::import),
+    ("hist-trigger", hist_trigger::import),
+    ("bcc", bcc::import),
+    ("rtla", rtla::import),
+    ("dmesg", dmesg::import),
+    ("other files of ftrace", irqsoff::refuse),
+    ("perf lock contention", perf_lock::import),
+    ("klockstat", klockstat::import),
+    ("perf lock before and after", perf_lock::by_hand),
+    ("hand-made bucket table", table::import),
+    // Any line of numbers is a sample, so this stays the last.
+    ("plain samples", samples::import),
+];
 
 /// Reads `text`, which came from `what` (usually a file name, for errors).
 ///

@@ -58,8 +58,14 @@ pub struct ImportedBucket {
 /// A foreign histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportedHistogram {
-    /// As the file has it, with the heading before it where two share a name.
+    /// As the file has it.
     pub name: String,
+    /// The prose before it (`Patched kernel`), which may be all that tells two of one name apart.
+    pub heading: Option<String>,
+    /// Time of day it was printed at, as the file has it.
+    pub time: Option<String>,
+    /// What tells histograms of one name apart, in the order of the file (Prometheus).
+    pub labels: Vec<(String, String)>,
     /// `None` where the file does not say.
     pub unit: Option<Unit>,
     /// Buckets are `(low, high]`, as Prometheus has them.
@@ -73,6 +79,20 @@ pub struct ImportedHistogram {
 }
 
 impl ImportedHistogram {
+    /// The name with its heading and labels, as `heading name{key=value,...}`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        let name = match &self.heading {
+            Some(heading) => format!("{heading} {}", self.name),
+            None => self.name.clone(),
+        };
+        if self.labels.is_empty() {
+            return name;
+        }
+        let labels: Vec<String> = self.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("{name}{{{}}}", labels.join(","))
+    }
+
     /// Sum of the counts, `None` above `u64::MAX`.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
@@ -146,6 +166,17 @@ impl Serialize for ImportedHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
+        if let Some(heading) = &self.heading {
+            map.serialize_entry("heading", heading)?;
+        }
+        if let Some(time) = &self.time {
+            map.serialize_entry("time", time)?;
+        }
+        if !self.labels.is_empty() {
+            let labels: Map<String, Value> =
+                self.labels.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+            map.serialize_entry("labels", &labels)?;
+        }
         map.serialize_entry("unit", &self.unit)?;
         if self.upper_inclusive {
             map.serialize_entry("interval", "(lo,hi]")?;

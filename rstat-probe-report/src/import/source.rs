@@ -12,6 +12,14 @@ pub(crate) struct Line<'a> {
     pub(crate) text: &'a str,
 }
 
+impl<'a> Line<'a> {
+    /// Without blanks around it and the `+` of a patch before it.
+    pub(crate) fn trimmed(self) -> &'a str {
+        let text = self.text.trim();
+        text.strip_prefix('+').map_or(text, str::trim_start)
+    }
+}
+
 /// A foreign file.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<'a> {
