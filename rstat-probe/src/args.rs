@@ -75,10 +75,11 @@ pub(crate) struct CheckArguments {
     pub root: PathBuf,
 }
 
-/// Show one recording or several, as the report that `run` prints, as JSON or as CSV.
+/// Show recordings, or what other tools printed, as text, JSON or CSV. The format of a file is told
+/// from its content.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// Recordings; `-` reads standard input.
+    /// Recordings or files of other tools; `-` reads standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// What to show it as.

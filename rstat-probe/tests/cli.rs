@@ -15,6 +15,8 @@
 
 #[path = "cli/damage.rs"]
 mod damage;
+#[path = "cli/foreign.rs"]
+mod foreign;
 #[path = "cli/formats.rs"]
 mod formats;
 #[path = "cli/goldens.rs"]

@@ -27,7 +27,9 @@ fn tells(text: &str) -> bool {
     let text = text.trim();
     let text = events::split_time(text).map_or(text, |(_, rest)| rest);
     if let Some(line) = parse_map_line(text) {
-        return line.rest.is_empty() || summary::is_value(line.rest) || matches!(parse(line.rest), Parsed::Row(..));
+        return line.rest.is_empty()
+            || summary::is_value(line.rest)
+            || matches!(parse(line.rest), Parsed::Row(..));
     }
     let row = matches!(parse(text), Parsed::Row(row, _) if row.bar.ends > 0);
     let attached = text.strip_prefix("Attaching ").or_else(|| text.strip_prefix("Attached "));

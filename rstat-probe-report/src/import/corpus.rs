@@ -115,7 +115,13 @@ pub(super) fn assert_no_panic(id: &str) {
         let damaged: String = text
             .chars()
             .enumerate()
-            .map(|(index, c)| if index % step == step - 1 { char::from(b'!' + (index % 90) as u8) } else { c })
+            .map(|(index, c)| {
+                if index % step == step - 1 {
+                    char::from(b'!' + u8::try_from(index % 90).unwrap())
+                } else {
+                    c
+                }
+            })
             .collect();
         let _ = import(&damaged, &name);
     }

@@ -2,23 +2,23 @@
 //! shape. The format is told from the content; each has a file of its own.
 
 mod bcc;
-mod rtla;
-mod dmesg;
-mod hist_trigger;
-mod irqsoff;
 mod bpftrace;
 mod bpftrace_json;
-mod hgrm;
-mod hlog;
-mod model;
-mod klockstat;
-mod perf_lock;
-mod samples;
-mod table;
-mod prometheus;
-mod source;
 #[cfg(test)]
 mod corpus;
+mod dmesg;
+mod hgrm;
+mod hist_trigger;
+mod hlog;
+mod irqsoff;
+mod klockstat;
+mod model;
+mod perf_lock;
+mod prometheus;
+mod rtla;
+mod samples;
+mod source;
+mod table;
 
 pub use model::{ImportError, Imported, ImportedBucket, ImportedHistogram, Unit};
 pub(crate) use source::{Line, Source};

@@ -96,9 +96,6 @@ fn json_of_others() {
     for (content, line) in [
         ("{}", format!("no rstat-probe recording: there is no \"schema\": {OURS}")),
         ("[1, 2]", "no rstat-probe recording: not a JSON object".to_owned()),
-        // Plain samples, one number a line, are another command's.
-        ("1000\n2000\n", "no rstat-probe recording: not a JSON object".to_owned()),
-        ("42", "no rstat-probe recording: not a JSON object".to_owned()),
         ("{\"schema\": 1}", format!("no rstat-probe recording: its schema is 1, not {OURS}")),
         (
             "{\"schema\": \"rstat-probe/load-result/1\"}",
