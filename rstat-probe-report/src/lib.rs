@@ -13,9 +13,12 @@ pub mod metric;
 pub mod recording;
 pub mod render;
 pub mod snapshot;
+pub mod stats;
 pub mod units;
 pub mod yields;
 
+pub use document::Document;
+pub use fleet::Fleet;
 pub use histogram::{Bucket, Histogram};
 pub use metric::{Counter, Loss, Metric};
 pub use recording::Recording;
