@@ -7,7 +7,7 @@ mod parse;
 use serde_json::{Value, json};
 
 use self::parse::{Footer, Row, Words};
-use super::{ImportError, Imported, ImportedBucket, ImportedHistogram, Line, Source, Unit};
+use super::{ImportError, Imported, ImportedBucket, ImportedHistogram, Line, Source, Unit, shortened};
 
 /// A table with what stood around it.
 #[derive(Debug)]
@@ -181,12 +181,13 @@ impl<'a> Reader<'a> {
     fn finish(self, source: &Source<'_>) -> Result<Imported, ImportError> {
         let Self { tables, mut warnings, times, .. } = self;
         let mut histograms = Vec::new();
+        let footers = tables.iter().any(|table| table.footer.is_some());
         for table in &tables {
             if table.rows.is_empty() {
                 warnings.push(format!("line {}: a head line without rows", table.line.number));
                 continue;
             }
-            check::table(table, &mut warnings);
+            check::table(table, footers, &mut warnings);
             histograms.push(histogram(table));
         }
         if histograms.is_empty() {

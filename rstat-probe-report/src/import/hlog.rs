@@ -15,6 +15,10 @@ use super::{ImportError, Imported, ImportedBucket, ImportedHistogram, Line, Sour
 /// 6.4 million, and the common 3 digits 57 thousand.
 const MOST_BUCKETS: usize = 8_000_000;
 
+/// Slots of all histograms of the log together, empty ones included: each is looked at, and a line
+/// of a hundred bytes can have six million. This is ten hours of intervals of 1 s with 3 digits.
+const MOST_SLOTS: u64 = 2 << 30;
+
 /// Name of the histogram of the lines without a tag.
 const UNTAGGED: &str = "(no tag)";
 
@@ -78,6 +82,7 @@ struct Log<'a> {
     sums: Vec<Sum<'a>>,
     index: HashMap<Option<&'a str>, usize>,
     buckets: usize,
+    slots: u64,
     rows: Vec<Map<String, Value>>,
     ratio: Ratio,
     scalars: Map<String, Value>,
@@ -122,6 +127,10 @@ impl<'a> Log<'a> {
 
     fn add(&mut self, interval: &Interval<'a>) -> Result<(), String> {
         let histogram = payload::decode(interval.payload)?;
+        self.slots += histogram.distinct_values() as u64;
+        if self.slots > MOST_SLOTS {
+            return Err(format!("more than {MOST_SLOTS} slots in the log: cut it into parts"));
+        }
         let grid = (histogram.sigfig(), histogram.low().ilog2());
         let at = *self.index.entry(interval.tag).or_insert(self.sums.len());
         if at == self.sums.len() {

@@ -31,27 +31,6 @@ pub(super) fn import(source: &Source<'_>) -> Option<Result<Imported, ImportError
     ours.then(|| read(source))
 }
 
-/// Other files of ftrace: they are recognised and not read.
-pub(super) fn refuse(source: &Source<'_>) -> Option<Result<Imported, ImportError>> {
-    source.lines.iter().find_map(|line| refused(source, *line))
-}
-
-fn refused(source: &Source<'_>, line: Line<'_>) -> Option<Result<Imported, ImportError>> {
-    let text = line.trimmed();
-    let words: Vec<&str> = text.split_whitespace().take(4).collect();
-    let message = if let Some(tracer) = header(text).and_then(|text| text.strip_prefix("tracer:")) {
-        format!(
-            "recognised an ftrace file of the tracer `{}`, which holds no latencies to read",
-            tracer.trim()
-        )
-    } else if words == ["Function", "Hit", "Time", "Avg"] {
-        "recognised an ftrace function profile, which holds sums and no histogram".to_owned()
-    } else {
-        return None;
-    };
-    Some(Err(source.damaged(line, message)))
-}
-
 /// The text of a `#` line.
 fn header(text: &str) -> Option<&str> {
     text.strip_prefix('#').map(str::trim)
@@ -266,10 +245,6 @@ mod tests {
 
     #[test]
     fn the_samples_give_their_right_values() {
-        for id in ["43", "44", "46"] {
-            corpus::assert_scalars(id);
-        }
-        corpus::assert_rows("S4");
         assert_eq!(corpus::imported("43").warnings, Vec::<String>::new());
         assert_eq!(
             corpus::imported("44").warnings,
@@ -283,13 +258,6 @@ mod tests {
             corpus::imported("S4").warnings,
             ["line 1: no `latency:` line; the last event is at 45342 us"]
         );
-    }
-
-    #[test]
-    fn damaged_samples_do_not_panic() {
-        for id in ["43", "44", "46", "S4"] {
-            corpus::assert_no_panic(id);
-        }
     }
 
     #[test]
@@ -310,13 +278,5 @@ mod tests {
             "x:2: the latency `18446744073709551616` is not a whole number"
         );
         assert_eq!(error("# tracer: irqsoff\n"), "x:1: a latency trace without latency and events");
-        assert!(
-            error("# tracer: function\n#\n")
-                .starts_with("x:1: recognised an ftrace file of the tracer `function`")
-        );
-        assert!(
-            error("  Function      Hit    Time            Avg             s^2\n")
-                .starts_with("x:1: recognised an ftrace function profile")
-        );
     }
 }

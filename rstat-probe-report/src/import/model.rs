@@ -3,44 +3,7 @@
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::{Map, Value};
 
-/// Unit of the edges of a histogram or of samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unit {
-    /// Nanoseconds.
-    Ns,
-    /// Microseconds.
-    Us,
-    /// Milliseconds.
-    Ms,
-    /// Seconds.
-    S,
-}
-
-impl Unit {
-    /// From how tools write it: `ns`, `nsec`, `nsecs`, `usecs`, `us`, `msecs`, `sec`, ...
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word.trim().to_ascii_lowercase().as_str() {
-            "ns" | "nsec" | "nsecs" | "nanoseconds" => Self::Ns,
-            "us" | "usec" | "usecs" | "µs" | "microseconds" => Self::Us,
-            "ms" | "msec" | "msecs" | "milliseconds" => Self::Ms,
-            "s" | "sec" | "secs" | "seconds" => Self::S,
-            _ => return None,
-        })
-    }
-
-    /// Nanoseconds in one.
-    #[must_use]
-    pub const fn nanoseconds(self) -> u64 {
-        match self {
-            Self::Ns => 1,
-            Self::Us => 1_000,
-            Self::Ms => 1_000_000,
-            Self::S => 1_000_000_000,
-        }
-    }
-}
+use super::Unit;
 
 /// One row of a foreign histogram, `[low, high)` in the histogram's unit, or `(low, high]` where
 /// [`ImportedHistogram::upper_inclusive`] says so. Edges are `f64`: integers up to 2^53, all
@@ -119,10 +82,12 @@ pub struct Imported {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// No importer takes it.
-    #[error("{what}: the format is not recognised; known are {known}")]
+    #[error("{what}: the format is not recognised; {beginning}; known are {known}")]
     Unrecognised {
         /// The file.
         what: String,
+        /// What its first line is, as a clause.
+        beginning: String,
         /// Names of the formats.
         known: String,
     },
@@ -135,6 +100,18 @@ pub enum ImportError {
         line: usize,
         /// What is wrong.
         message: String,
+    },
+    /// What it is was recognised, and it holds nothing that could be read.
+    #[error("{what}:{line}: recognised {recognised}; {advice}")]
+    Refused {
+        /// The file.
+        what: String,
+        /// Line it was recognised by, from 1 on.
+        line: usize,
+        /// What it is.
+        recognised: String,
+        /// What to do instead.
+        advice: String,
     },
 }
 

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{ImportError, Imported, Line, Source};
+use super::{ImportError, Imported, Line, Source, shortened};
 pub(super) use by_hand::by_hand;
-pub(super) use duration::{Figures, Printed, shortened, unit_ns};
+pub(super) use duration::{Figures, Printed, unit_ns};
 use footer::Surroundings;
 use row::{Head, Row, word};
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use self::line::{Labels, Parsed, Sample, whole};
 use self::series::{Series, histogram};
-use super::{ImportError, Imported, Line, Source, Unit};
+use super::{ImportError, Imported, Line, Source, Unit, shortened};
 
 /// Types that a `TYPE` line may name.
 const TYPES: &[&str] =
@@ -97,6 +97,11 @@ fn read(source: &Source<'_>) -> Result<Imported, ImportError> {
         }
     }
     let dated = several_times(&all);
+    let counted = all.iter().any(|series| series.count.is_some());
+    for series in all.iter().filter(|series| series.count.is_none() && (counted || series.sum.is_some())) {
+        let name = shortened(series.base);
+        imported.warnings.push(format!("{name}: there is no _count: the text may be cut off"));
+    }
     for series in all {
         let histogram = histogram(source, series, &metadata, &dated, &mut imported.warnings)?;
         imported.histograms.push(histogram);
@@ -145,6 +150,12 @@ fn lines<'a>(
     if let Some(first) = left_out.first() {
         let count = left_out.len();
         warnings.push(format!("{count} lines are no samples and were left out, the first is line {first}"));
+    }
+    let last = source.lines.iter().rev().find(|line| !line.text.trim().is_empty());
+    if let (false, Some(last), Some((line, _))) = (source.ended, last, samples.last())
+        && last.number == line.number
+    {
+        warnings.push(format!("line {}, the last, has no line end: it may be cut off", last.number));
     }
     if open_metrics && !metadata_found.ended {
         warnings.push("OpenMetrics text without \"# EOF\" at its end: it may be cut off".to_owned());

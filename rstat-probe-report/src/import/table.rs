@@ -54,7 +54,8 @@ pub(super) fn import(source: &Source<'_>) -> Option<Result<Imported, ImportError
                     tables.push(std::mem::replace(&mut table, Table { heading, ..Table::default() }));
                 }
                 table.head = Some(*line);
-                if let Some(heading) = text.strip_suffix(':') {
+                // All histograms below get it, so it must not be long.
+                if let Some(heading) = text.strip_suffix(':').filter(|heading| heading.len() <= 120) {
                     table.heading = Some(heading);
                 }
             }

@@ -39,7 +39,7 @@ pub fn write_text(w: &mut impl Write, imported: &Imported) -> io::Result<()> {
 }
 
 fn write_histogram(w: &mut impl Write, histogram: &ImportedHistogram) -> io::Result<()> {
-    let unit = histogram.unit.map_or("unit unknown", name);
+    let unit = histogram.unit.map_or("unit unknown", Unit::word);
     let total = histogram.total().map_or_else(|| "more than 2^64".to_owned(), units::count);
     write!(w, "\n{}, {unit}, {total} events", escaped(&histogram.full_name()))?;
     if let Some(elapsed) = histogram.elapsed_s {
@@ -62,15 +62,6 @@ fn label(bucket: &ImportedBucket, upper_inclusive: bool) -> String {
     let edge = |edge: Option<f64>| edge.map_or_else(|| "...".to_owned(), |edge| edge.to_string());
     let (open, close) = if upper_inclusive { ('(', ']') } else { ('[', ')') };
     format!("{open}{}, {}{close}", edge(bucket.low), edge(bucket.high))
-}
-
-fn name(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Ns => "ns",
-        Unit::Us => "us",
-        Unit::Ms => "ms",
-        Unit::S => "s",
-    }
 }
 
 fn plain(value: &Value) -> String {
@@ -97,7 +88,7 @@ pub fn write_csv(w: &mut impl Write, imported: &Imported) -> io::Result<()> {
     for histogram in &imported.histograms {
         // RFC 4180: quotes in a quoted field are doubled.
         let quoted = histogram.full_name().replace('"', "\"\"");
-        let unit = histogram.unit.map_or("", name);
+        let unit = histogram.unit.map_or("", Unit::word);
         for bucket in &histogram.buckets {
             writeln!(w, "\"{quoted}\",{unit},{},{},{}", edge(bucket.low), edge(bucket.high), bucket.count)?;
         }

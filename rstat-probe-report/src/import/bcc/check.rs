@@ -1,15 +1,19 @@
 //! Contradictions within a bcc table, and rows that are not what they look like.
 
-use super::{Table, Unit};
+use super::{Table, Unit, shortened};
 
 /// Rows at which libbpf-tools end: their last one also holds everything above it.
 const LAST_SLOTS: [usize; 4] = [20, 26, 27, 36];
 
-/// Adds what is doubtful about `table`.
-pub(super) fn table(table: &Table<'_>, warnings: &mut Vec<String>) {
+/// Adds what is doubtful about `table`, in a text with `footers` below its tables or without.
+pub(super) fn table(table: &Table<'_>, footers: bool, warnings: &mut Vec<String>) {
     let number = table.line.number;
     let name = table.name();
-    let who = if name.is_empty() { format!("line {number}") } else { format!("{name} (line {number})") };
+    let who = if name.is_empty() {
+        format!("line {number}")
+    } else {
+        format!("{} (line {number})", shortened(name))
+    };
     let mut warn = |text: String| warnings.push(format!("{who}: {text}"));
     match table.word {
         Some(word) if Unit::from_word(word).is_none() => warn(format!("`{word}` is not a unit of time")),
@@ -34,6 +38,15 @@ pub(super) fn table(table: &Table<'_>, warnings: &mut Vec<String>) {
                 last.line.number, last.low
             ));
         }
+    }
+    if let Some(last) = table.rows.last().filter(|row| row.count == 0 && !row.linear) {
+        warn(format!(
+            "line {}: no tool prints empty rows at the end of a table: it may be cut off here",
+            last.line.number
+        ));
+    }
+    if footers && table.footer.is_none() {
+        warn("it has no footer and others have: it may be cut off".to_owned());
     }
     bars(table, &mut warn);
     footer(table, &mut warn);

@@ -69,7 +69,7 @@ pub(super) fn parse_event(text: &str, time: Option<&str>) -> Option<(Map<String,
     let kind = [("hold", "hold"), ("held", "hold"), ("wait", "wait")];
     let kind = kind.iter().find(|(word, _)| lower.contains(word)).map_or("value", |(_, kind)| kind);
     row.insert("event".to_owned(), label.into());
-    row.insert(format!("{kind}_{}", suffix(unit)), value.into());
+    row.insert(format!("{kind}_{}", unit.word()), value.into());
     let fields = fields(text, &mut row);
     (fields > 0 || time.is_some()).then(|| (row, disagreement(value, unit, &words[at + 2..])))
 }
@@ -107,16 +107,7 @@ fn disagreement(value: u64, unit: Unit, after: &[&str]) -> Option<String> {
     let again_unit = Unit::from_word(again_unit.strip_suffix(')')?)?;
     let factor = again_unit.nanoseconds().checked_div(unit.nanoseconds()).filter(|factor| *factor > 0)?;
     (value / factor != again)
-        .then(|| format!("{value} {} and {again} {} are not the same time", suffix(unit), suffix(again_unit)))
-}
-
-fn suffix(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Ns => "ns",
-        Unit::Us => "us",
-        Unit::Ms => "ms",
-        Unit::S => "s",
-    }
+        .then(|| format!("{value} {} and {again} {} are not the same time", unit.word(), again_unit.word()))
 }
 
 /// `[HH:MM:SS[.fraction]] rest`.
@@ -129,7 +120,11 @@ pub(super) fn split_time(text: &str) -> Option<(&str, &str)> {
         && bytes[2] == b':'
         && bytes[5] == b':'
         && word.get(8..).is_some_and(|tail| {
-            tail.is_empty() || (tail.starts_with('.') && tail[1..].chars().all(|c| c.is_ascii_digit()))
+            // Each map below gets it, so it must not be long.
+            tail.is_empty()
+                || (tail.len() <= 10
+                    && tail.starts_with('.')
+                    && tail[1..].chars().all(|c| c.is_ascii_digit()))
         });
     clock.then(|| (word, rest.trim()))
 }

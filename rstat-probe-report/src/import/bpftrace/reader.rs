@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    super::{ImportError, Imported, Line, Source, Unit},
+    super::{ImportError, Imported, Line, Source, Unit, shortened},
     draft::{Draft, DraftRow},
     events,
     name::{self, MapLine, parse_map_line},
@@ -177,7 +177,7 @@ impl<'s, 'a> Reader<'s, 'a> {
     }
 
     fn not_understood(&mut self, line: Line<'a>, text: &str) {
-        let text = row::shortened(text);
+        let text = shortened(text);
         self.imported.warnings.push(format!("line {}: `{text}` after a row is not understood", line.number));
     }
 
@@ -215,7 +215,10 @@ impl<'s, 'a> Reader<'s, 'a> {
         }
         if let Some(open) = &mut self.open {
             if let Some(foreign) = open.foreign.take().filter(|_| !open.draft.rows.is_empty()) {
-                let warning = format!("line {foreign}: not understood, between rows of {}", open.draft.name);
+                let warning = format!(
+                    "line {foreign}: not understood, between rows of {}",
+                    shortened(&open.draft.name)
+                );
                 self.imported.warnings.push(warning);
             }
             open.draft.rows.push(DraftRow { line, bucket: row.bucket, bar: Some(row.bar) });

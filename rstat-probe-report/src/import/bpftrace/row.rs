@@ -1,6 +1,6 @@
 //! One row of a histogram as bpftrace prints it: `[2K, 4K)   61 |@@@   |`.
 
-use super::super::ImportedBucket;
+use super::super::{ImportedBucket, shortened};
 
 /// Longest piece of a row that is worth holding until the next line completes it.
 const LONGEST_PIECE: usize = 120;
@@ -90,16 +90,6 @@ pub(super) fn is_bar(text: &str) -> bool {
 /// Two lines that may be one row.
 pub(super) fn joined(piece: &str, next: &str) -> Option<String> {
     (piece.len() <= LONGEST_PIECE).then(|| format!("{} {}", piece.trim(), next.trim()))
-}
-
-/// At most 40 characters of `text`, for messages.
-pub(super) fn shortened(text: &str) -> String {
-    let mut chars = text.chars();
-    let mut short: String = chars.by_ref().take(40).collect();
-    if chars.next().is_some() {
-        short.push('…');
-    }
-    short
 }
 
 fn is_piece_of_bounds(text: &str) -> bool {

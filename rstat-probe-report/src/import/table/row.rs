@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::Line;
-use super::super::perf_lock::shortened;
+use super::super::{Line, shortened};
 use super::bounds::Bounds;
 
 /// More columns than this is no table made by hand; it also keeps the work linear.
