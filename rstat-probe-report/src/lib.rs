@@ -6,6 +6,9 @@
 //! Times are integer nanoseconds unless a name or a comment says otherwise.
 #![forbid(unsafe_code)]
 
+pub mod document;
+pub mod facts;
+pub mod fleet;
 pub mod histogram;
 pub mod import;
 pub mod load_result;

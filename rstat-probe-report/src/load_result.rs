@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Bucket;
+use crate::import::{ImportedBucket, ImportedHistogram, Unit};
 use crate::recording::EndedBy;
 use crate::render::hist::{BAR_WIDTH, write_hist};
 use crate::render::text::escaped;
@@ -13,6 +14,9 @@ use crate::units;
 
 /// What `schema` says in the load results that this crate writes.
 pub const SCHEMA: &str = "rstat-probe/load-result/1";
+
+/// What [`SCHEMA`] begins with in every version.
+pub(crate) const SCHEMA_FAMILY: &str = "rstat-probe/load-result/";
 
 /// What a load did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,6 +82,15 @@ pub struct LatencySummary {
 }
 
 impl LoadResult {
+    /// What two runs of the same load have in common, for comparing them: kind, threads, and the
+    /// name of the file without the cgroup's, which is different each time.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let file = self.file.rsplit('/').next().unwrap_or_default();
+        let threads = units::counted(self.threads.into(), "thread", "threads");
+        format!("{} of {file} (cgroup v{}), {threads}", self.kind, self.cgroup_version)
+    }
+
     /// The result in one line of free text, everything from outside escaped.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -145,6 +158,24 @@ impl LoadResult {
 }
 
 impl LatencySummary {
+    /// The powers of two as a histogram in ns.
+    #[must_use]
+    pub fn histogram(&self) -> ImportedHistogram {
+        let bucket = |&[low, high, count]: &[u64; 3]| ImportedBucket {
+            low: Some(low as f64),
+            // As in `write_text`: the last power of two has no end in 64 bits.
+            high: (high < u64::MAX).then_some(high as f64),
+            count,
+        };
+        ImportedHistogram {
+            name: "latency".to_owned(),
+            unit: Some(Unit::Ns),
+            buckets: self.log2.iter().map(bucket).collect(),
+            sum: (self.count > 0).then_some(self.mean * self.count as f64),
+            ..ImportedHistogram::default()
+        }
+    }
+
     fn write_text(&self, w: &mut impl Write) -> io::Result<()> {
         if self.count == 0 {
             return writeln!(w, "latency:    no accesses");

@@ -31,6 +31,17 @@ impl Behaviour {
             Self::Unknown => "unknown",
         }
     }
+
+    /// The finding in a few words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::EveryCpu => "every CPU",
+            Self::UnderContention => "under contention",
+            Self::Mixed => "some CPUs",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// The yield behaviour that a recording saw, with the figures it was read from.

@@ -10,13 +10,14 @@ mod write;
 
 use std::collections::BTreeMap;
 
+pub use crate::document::ReadError as RecordingError;
 pub use provenance::{Cpus, Hook, HookNotUsed, Kernel, MetricBasis, Provenance, Tool};
-pub use read::RecordingError;
 use serde::{Deserialize, Serialize};
 pub(crate) use write::write_json;
 
 use crate::histogram::{Histogram, metrics_from_json};
 use crate::metric::{Counter, Loss, Metric};
+use crate::render::text::escaped;
 use crate::snapshot::Interval;
 
 /// What `schema` says in recordings of the version that this crate writes and reads.
@@ -55,6 +56,24 @@ pub struct Recording {
     pub tables: Vec<serde_json::Value>,
     /// Slow events; none in this version.
     pub slow_events: Vec<serde_json::Value>,
+}
+
+impl Recording {
+    /// Drops all metrics but the one called `name`.
+    ///
+    /// # Errors
+    /// It has none of that name; the message lists those that it has.
+    pub fn keep_only(&mut self, name: &str) -> Result<(), String> {
+        let known: Vec<&str> = self.totals.metrics.keys().map(|metric| metric.name()).collect();
+        if !known.contains(&name) {
+            return Err(format!("there is no {}; it has {}", escaped(name), known.join(", ")));
+        }
+        self.totals.metrics.retain(|metric, _| metric.name() == name);
+        for interval in &mut self.intervals {
+            interval.metrics.retain(|metric, _| metric.name() == name);
+        }
+        Ok(())
+    }
 }
 
 /// Why a measurement ended.

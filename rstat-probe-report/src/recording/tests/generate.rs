@@ -98,7 +98,7 @@ fn workload() -> impl Strategy<Value = Workload> {
 }
 
 /// Recordings that are right in themselves.
-pub(super) fn recording() -> impl Strategy<Value = Recording> {
+pub(crate) fn recording() -> impl Strategy<Value = Recording> {
     let yields = (any::<u64>(), any::<u64>(), any::<u64>(), 1..=8192_u32, any::<bool>());
     (snapshots(), ended_by(), overhead(), option::of(workload()), yields, any::<[String; 3]>()).prop_map(
         |(snapshots, ended_by, overhead, workload, yields, text)| {

@@ -1,8 +1,8 @@
 //! Round trips, the JSON Schema, and damaged input.
 
 mod damage;
-mod generate;
-mod schema;
+pub(crate) mod generate;
+pub(crate) mod schema;
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ fn validator() -> Validator {
     jsonschema::draft202012::new(&schema).unwrap()
 }
 
-fn complaints(validator: &Validator, json: &Value) -> Vec<String> {
+pub(crate) fn complaints(validator: &Validator, json: &Value) -> Vec<String> {
     validator.iter_errors(json).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
@@ -39,7 +39,7 @@ fn names_are_those_of_the_types() {
 }
 
 /// Every place in `json`, as the keys and indices that lead to it.
-fn places(json: &Value, here: &str, all: &mut Vec<String>) {
+pub(crate) fn places(json: &Value, here: &str, all: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match json {
         Value::Object(members) => {
             members.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()

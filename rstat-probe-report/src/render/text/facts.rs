@@ -1,12 +1,13 @@
 //! Everything around the figures: where they come from before them, what limits them after.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::layout::{Page, command_line, escaped};
 use super::summary::rate;
 use crate::load_result::LoadResult;
-use crate::metric::Counter;
-use crate::recording::{EndedBy, Open, Recording, Workload};
+use crate::metric::{Counter, Loss};
+use crate::recording::{EndedBy, Open, Recording, Totals, Workload};
 use crate::units;
 
 /// Longer foreign results of a workload are cut.
@@ -59,26 +60,10 @@ fn ended(by: &EndedBy) -> String {
 
 /// Writes counters, yield behaviour, losses and everything else that limits the figures.
 pub(super) fn write_facts(w: &mut impl Write, recording: &Recording, page: Page) -> io::Result<()> {
-    let totals = &recording.totals;
-    let counters: Vec<String> = Counter::ALL
-        .iter()
-        .filter_map(|counter| Some((counter, *totals.counters.get(counter)?)))
-        .map(|(name, count)| {
-            format!("{name} {} ({})", units::count(count), rate(count, recording.duration_ns))
-        })
-        .collect();
-    if !counters.is_empty() {
-        page.write_fact(w, "counters", &counters.join(", "))?;
-    }
+    write_counters(w, &recording.totals, recording.duration_ns, page)?;
     page.write_fact(w, "yield", &recording.provenance.yield_behaviour.sentence())?;
-    write_losses(w, recording, page)?;
-    for (metric, histogram) in &totals.metrics {
-        if histogram.overflow() > 0 {
-            let events = units::counted(histogram.overflow(), "event", "events");
-            let text = format!("{metric}: {events} of 2^38 ns (275 s) or more, in no finer bucket");
-            page.write_fact(w, "overflow", &text)?;
-        }
-    }
+    write_losses(w, &recording.losses, page)?;
+    write_overflows(w, &recording.totals, page)?;
     page.write_fact(w, "edges", &edges(&recording.open))?;
     // Several metrics are often missing for one reason.
     let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -99,8 +84,35 @@ pub(super) fn write_facts(w: &mut impl Write, recording: &Recording, page: Page)
     }
 }
 
+/// Writes every counter with its rate over `elapsed` ns.
+pub(in crate::render) fn write_counters(
+    w: &mut impl Write,
+    totals: &Totals,
+    elapsed: u64,
+    page: Page,
+) -> io::Result<()> {
+    let counters: Vec<String> = Counter::ALL
+        .iter()
+        .filter_map(|counter| Some((counter, *totals.counters.get(counter)?)))
+        .map(|(name, count)| format!("{name} {} ({})", units::count(count), rate(count, elapsed)))
+        .collect();
+    if counters.is_empty() { Ok(()) } else { page.write_fact(w, "counters", &counters.join(", ")) }
+}
+
+/// Writes which metrics have events that no bucket tells apart.
+pub(in crate::render) fn write_overflows(w: &mut impl Write, totals: &Totals, page: Page) -> io::Result<()> {
+    for (metric, histogram) in &totals.metrics {
+        if histogram.overflow() > 0 {
+            let events = units::counted(histogram.overflow(), "event", "events");
+            let text = format!("{metric}: {events} of 2^38 ns (275 s) or more, in no finer bucket");
+            page.write_fact(w, "overflow", &text)?;
+        }
+    }
+    Ok(())
+}
+
 /// What is in no table because it crosses an edge of the measurement.
-fn edges(open: &Open) -> String {
+pub(in crate::render) fn edges(open: &Open) -> String {
     let side = |counts: &[(u64, &str, &str)]| {
         let named = counts.iter().filter(|(count, ..)| *count > 0);
         named.map(|(count, one, many)| units::counted(*count, one, many)).collect::<Vec<_>>().join(", ")
@@ -126,9 +138,14 @@ fn edges(open: &Open) -> String {
     }
 }
 
-fn write_losses(w: &mut impl Write, recording: &Recording, page: Page) -> io::Result<()> {
+/// Writes what is known to be missed, and else what was watched.
+pub(in crate::render) fn write_losses(
+    w: &mut impl Write,
+    losses: &BTreeMap<Loss, u64>,
+    page: Page,
+) -> io::Result<()> {
     let mut any = false;
-    for (loss, &count) in &recording.losses {
+    for (loss, &count) in losses {
         if count > 0 {
             any = true;
             page.write_fact(w, "lost", &format!("{loss} {}: {}", units::count(count), loss.explain()))?;
@@ -137,7 +154,7 @@ fn write_losses(w: &mut impl Write, recording: &Recording, page: Page) -> io::Re
     if any {
         return Ok(());
     }
-    let watched: Vec<&str> = recording.losses.keys().map(|loss| loss.name()).collect();
+    let watched: Vec<&str> = losses.keys().map(|loss| loss.name()).collect();
     let text = if watched.is_empty() {
         "none known, and none watched for".to_owned()
     } else {

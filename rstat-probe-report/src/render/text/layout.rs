@@ -11,17 +11,17 @@ const MIN_WIDTH: usize = 40;
 
 /// The columns there are.
 #[derive(Clone, Copy)]
-pub(super) struct Page {
-    pub(super) width: usize,
+pub(in crate::render) struct Page {
+    pub(in crate::render) width: usize,
 }
 
 impl Page {
-    pub(super) fn new(terminal: Option<usize>) -> Self {
+    pub(in crate::render) fn new(terminal: Option<usize>) -> Self {
         Self { width: terminal.unwrap_or(MAX_WIDTH).clamp(MIN_WIDTH, MAX_WIDTH) }
     }
 
     /// Writes `label: text`, wrapped between words, with the following lines indented.
-    pub(super) fn write_fact(self, w: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
+    pub(in crate::render) fn write_fact(self, w: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
         let mut line = format!("{label}:");
         // Not split_whitespace(): two blanks in a command line are two blanks.
         for word in text.split(' ') {
@@ -55,7 +55,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// A command line, harmless, with quotes where an argument would otherwise fall apart.
-pub(super) fn command_line(arguments: &[String]) -> String {
+pub(in crate::render) fn command_line(arguments: &[String]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=+./:,@%^".contains(&byte) || byte >= 0x80;
     let quoted: Vec<String> = arguments
         .iter()
@@ -72,7 +72,7 @@ pub(super) fn command_line(arguments: &[String]) -> String {
 
 /// Rows of cells in columns, the first left-aligned and the others right-aligned, all rows with
 /// at most as many cells as the first.
-pub(super) fn write_columns(w: &mut impl Write, rows: &[Vec<String>]) -> io::Result<()> {
+pub(in crate::render) fn write_columns(w: &mut impl Write, rows: &[Vec<String>]) -> io::Result<()> {
     let widths = column_widths(rows);
     for row in rows {
         let mut line = String::new();
@@ -93,7 +93,7 @@ fn column_widths(rows: &[Vec<String>]) -> Vec<usize> {
 }
 
 /// Width of what [`write_columns`] writes.
-pub(super) fn columns_width(rows: &[Vec<String>]) -> usize {
+pub(in crate::render) fn columns_width(rows: &[Vec<String>]) -> usize {
     let widths = column_widths(rows);
     widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }

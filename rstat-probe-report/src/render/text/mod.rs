@@ -2,10 +2,10 @@
 //! prints meanwhile. What is in it comes in this order: heading, tables, summary, and everything
 //! one must know before believing them.
 
-mod facts;
+pub(super) mod facts;
 mod intervals;
-mod layout;
-mod summary;
+pub(super) mod layout;
+pub(super) mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 pub use intervals::{interval_header, write_interval_line};
 pub use layout::escaped;
 
-use crate::recording::Recording;
+use crate::recording::{Recording, Totals};
 use crate::render::hist::{BAR_WIDTH, write_hist};
 
 /// How to lay out a report.
@@ -37,7 +37,20 @@ pub fn write_report(w: &mut impl Write, recording: &Recording, options: &TextOpt
         facts::write_heading(w, recording, page)?;
         writeln!(w)?;
     }
-    for (metric, histogram) in &recording.totals.metrics {
+    write_tables(w, &recording.totals, options, page)?;
+    summary::write_summary(w, &recording.totals, recording.duration_ns, page)?;
+    writeln!(w)?;
+    facts::write_facts(w, recording, page)
+}
+
+/// Writes a histogram for each metric, and a blank line after each.
+pub(super) fn write_tables(
+    w: &mut impl Write,
+    totals: &Totals,
+    options: &TextOptions,
+    page: layout::Page,
+) -> io::Result<()> {
+    for (metric, histogram) in &totals.metrics {
         page.write_fact(w, metric.name(), &format!("{}, ns", metric.title()))?;
         if histogram.is_empty() {
             writeln!(w, "no events")?;
@@ -45,7 +58,5 @@ pub fn write_report(w: &mut impl Write, recording: &Recording, options: &TextOpt
         write_hist(w, &histogram.log2_buckets(), BAR_WIDTH, options.width)?;
         writeln!(w)?;
     }
-    summary::write_summary(w, recording, page)?;
-    writeln!(w)?;
-    facts::write_facts(w, recording, page)
+    Ok(())
 }

@@ -6,7 +6,7 @@ use rstat_probe_common::slots::LIMIT;
 
 use super::layout::{Page, columns_width, write_columns};
 use crate::histogram::Histogram;
-use crate::recording::Recording;
+use crate::recording::Totals;
 use crate::units;
 
 /// What the figures are, for somebody who has never seen them.
@@ -17,17 +17,22 @@ const LEGEND: &str = "each table line counts the events of [low, high) ns, K M G
 /// Percentiles that are shown.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Writes the table, and what its columns are. Where it does not fit, it is two tables.
-pub(super) fn write_summary(w: &mut impl Write, recording: &Recording, page: Page) -> io::Result<()> {
-    if recording.totals.metrics.is_empty() {
+/// Writes the table of what was counted in `elapsed` ns, and what its columns are. Where it does
+/// not fit, it is two tables.
+pub(in crate::render) fn write_summary(
+    w: &mut impl Write,
+    totals: &Totals,
+    elapsed: u64,
+    page: Page,
+) -> io::Result<()> {
+    if totals.metrics.is_empty() {
         return writeln!(w, "no metric could be measured");
     }
-    let elapsed = recording.duration_ns;
     let mut amounts = vec![["metric", "count", "rate", "time share"].map(str::to_owned).to_vec()];
     let mut times = vec![vec!["metric".to_owned()]];
     times[0].extend(QUANTILES.iter().map(|(name, _)| (*name).to_owned()));
     times[0].push("max".to_owned());
-    for (metric, histogram) in &recording.totals.metrics {
+    for (metric, histogram) in &totals.metrics {
         let name = metric.name().to_owned();
         if histogram.is_empty() {
             amounts.push(vec![name.clone(), "0".to_owned(), "no events".to_owned()]);
@@ -61,7 +66,7 @@ pub(super) fn write_summary(w: &mut impl Write, recording: &Recording, page: Pag
 }
 
 /// Events per second.
-pub(super) fn rate(count: u64, elapsed_ns: u64) -> String {
+pub(in crate::render) fn rate(count: u64, elapsed_ns: u64) -> String {
     if elapsed_ns == 0 {
         return "-".to_owned();
     }
@@ -69,7 +74,7 @@ pub(super) fn rate(count: u64, elapsed_ns: u64) -> String {
 }
 
 /// The sum of all times by the time measured.
-pub(super) fn time_share(histogram: &Histogram, elapsed_ns: u64) -> String {
+pub(in crate::render) fn time_share(histogram: &Histogram, elapsed_ns: u64) -> String {
     if elapsed_ns == 0 {
         return "-".to_owned();
     }
@@ -78,7 +83,7 @@ pub(super) fn time_share(histogram: &Histogram, elapsed_ns: u64) -> String {
 
 /// Upper end of the range that a quantile lies in; two digits, because the range is up to 6.25 %
 /// wide. In the overflow only the lower end is near to anything.
-pub(super) fn quantile(histogram: &Histogram, q: f64) -> String {
+pub(in crate::render) fn quantile(histogram: &Histogram, q: f64) -> String {
     match histogram.quantile(q) {
         None => "-".to_owned(),
         Some(range) if range.low >= LIMIT && range.low < range.high => {
@@ -89,7 +94,7 @@ pub(super) fn quantile(histogram: &Histogram, q: f64) -> String {
 }
 
 /// The largest value as `exact` writes it, or its bound with two digits.
-pub(super) fn bounded_max(histogram: &Histogram, exact: impl Fn(u64) -> String) -> String {
+pub(in crate::render) fn bounded_max(histogram: &Histogram, exact: impl Fn(u64) -> String) -> String {
     match histogram.max() {
         None => "-".to_owned(),
         Some(max) if histogram.max_exact() => exact(max),
