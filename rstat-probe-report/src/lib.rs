@@ -6,11 +6,13 @@
 //! Times are integer nanoseconds unless a name or a comment says otherwise.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod document;
 pub mod facts;
 pub mod fleet;
 pub mod histogram;
 pub mod import;
+pub mod input;
 pub mod load_result;
 pub mod metric;
 pub mod recording;

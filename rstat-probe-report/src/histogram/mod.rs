@@ -155,7 +155,7 @@ impl Histogram {
     }
 
     /// The occupied slots in ascending order, the overflow last and as slot [`SLOTS`].
-    fn occupied(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    pub(crate) fn occupied(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.slots.iter().copied().chain((self.overflow > 0).then_some((SLOTS, self.overflow)))
     }
 

@@ -1,0 +1,305 @@
+//! One measure of both sides: from series to figures, tests and a verdict.
+
+use serde::Serialize;
+
+use super::bins::{Binned, common};
+use super::buckets::{PairBucket, pair_buckets};
+use super::figure::{Change, Figure, FigureKind, change};
+use super::judge::judge;
+use super::kinds::kinds;
+use super::pairing::{holm, pairs};
+use super::part::Part;
+use super::pool::Pool;
+use super::resample::{Test, dependence, intervals, tests};
+use super::series::{Level, Quantity, Series};
+use super::side::{Side, metric};
+use super::verdict::{Outcome, Verdict};
+use super::{Options, Span};
+use crate::stats::ks::ks_distance_binned;
+use crate::stats::rank::{hodges_lehmann, mann_whitney, probability_greater_binned};
+
+/// More of the events lost on a side, and its figures are not those of the kernel.
+const MOST_LOST: f64 = 0.1;
+
+/// Fewer events of a histogram are no distribution.
+const LEAST_EVENTS: u64 = 10;
+
+/// One measure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measure {
+    /// `irqs_off`, or what the files call it.
+    pub name: String,
+    /// What it is, of our own metrics.
+    pub title: Option<String>,
+    /// What the values are.
+    pub quantity: Quantity,
+    /// More is better.
+    pub higher_is_better: bool,
+    /// Events of baseline and candidate.
+    pub events: [u64; 2],
+    /// What was resampled.
+    pub level: Level,
+    /// Units of baseline and candidate.
+    pub units: [usize; 2],
+    /// Intervals that follow each other are alike when the load comes and goes: their number is worth
+    /// less than that of independent ones by this, at least 1.
+    pub inflation: f64,
+    /// What one must know to read the figures, a sentence each.
+    pub notes: Vec<String>,
+    /// Figures side by side.
+    pub figures: Vec<Figure>,
+    /// P(candidate > baseline) of two random events, ties half.
+    pub probability_greater: Option<f64>,
+    /// Its interval.
+    pub probability_greater_interval: Option<Span>,
+    /// Largest difference of the two cumulative distributions, 0..=1, read at the common edges.
+    pub ks_distance: Option<f64>,
+    /// Mann-Whitney test over the units.
+    pub rank_test: Option<RankTest>,
+    /// What the verdict rests on.
+    pub tests: Vec<TestResult>,
+    /// Both histograms on one scale.
+    pub buckets: Vec<PairBucket>,
+    /// How it came out.
+    pub verdict: Verdict,
+}
+
+/// Mann-Whitney U test and Hodges-Lehmann shift of one value per unit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankTest {
+    /// What the values are, as `means of intervals`.
+    pub of: String,
+    /// U of the candidate.
+    pub u: f64,
+    /// Two-sided, corrected for ties and continuity.
+    pub p: f64,
+    /// Median of all differences candidate - baseline.
+    pub hodges_lehmann: Option<f64>,
+}
+
+/// A permutation test of body or tail.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TestResult {
+    /// `None`: the body, by ranks of all events; else the share of events from this edge on.
+    pub above: Option<f64>,
+    /// P(candidate > baseline) - 1/2, or the difference of the shares.
+    pub difference: f64,
+    /// Two-sided.
+    pub p: f64,
+    /// Corrected for the number of tests of this measure.
+    pub adjusted_p: f64,
+}
+
+/// Everything of a measure but its verdict, which depends on the other measures' tests.
+struct Prepared {
+    measure: Measure,
+    binned: Option<Binned>,
+    tests: Option<Vec<Test>>,
+}
+
+/// All measures of both sides, with verdicts.
+pub(super) fn measures(baseline: &Side, candidate: &Side, options: &Options) -> Vec<Measure> {
+    let prepared: Vec<Prepared> = pairs(baseline, candidate)
+        .into_iter()
+        .map(|(name, series)| prepare(name, series, [baseline, candidate], options))
+        .collect();
+    let smallest: Vec<f64> = prepared.iter().map(|one| smallest_p(one.tests.as_deref())).collect();
+    let mut measures = Vec::with_capacity(prepared.len());
+    for (index, mut one) in prepared.into_iter().enumerate() {
+        if let Some(binned) = &one.binned {
+            one.measure.verdict =
+                judge(&one.measure, binned, one.tests.as_deref(), holm(&smallest, index), options);
+        }
+        measures.push(one.measure);
+    }
+    measures
+}
+
+fn smallest_p(tests: Option<&[Test]>) -> f64 {
+    tests.unwrap_or_default().iter().map(|test| test.tested.adjusted_p).fold(f64::INFINITY, f64::min)
+}
+
+fn prepare(name: String, series: [Option<&Series>; 2], sides: [&Side; 2], options: &Options) -> Prepared {
+    let some = series[0].or(series[1]);
+    let mut measure = Measure {
+        title: metric(&name).map(|metric| metric.title().to_owned()),
+        quantity: some.map_or(Quantity::Other(None), |series| series.quantity.clone()),
+        higher_is_better: some.is_some_and(|series| series.higher_is_better)
+            || options.higher_is_better && some.is_some_and(Series::has_values),
+        name,
+        events: series.map(|series| series.map_or(0, |series| series.wholes().map(Part::events).sum())),
+        level: Level::Interval,
+        units: [0, 0],
+        inflation: 1.0,
+        notes: Vec::new(),
+        figures: Vec::new(),
+        probability_greater: None,
+        probability_greater_interval: None,
+        ks_distance: None,
+        rank_test: None,
+        tests: Vec::new(),
+        buckets: Vec::new(),
+        verdict: Verdict::new(Outcome::NotComparable, ""),
+    };
+    match pair_up(&mut measure, series, sides, options) {
+        Ok(mut binned) => {
+            let tests = fill(&mut measure, &binned, options);
+            // Thousands of units of several measures need not lie in memory at once.
+            (binned.baseline, binned.candidate) = (Vec::new(), Vec::new());
+            Prepared { measure, binned: Some(binned), tests }
+        }
+        Err(verdict) => {
+            measure.verdict = verdict;
+            Prepared { measure, binned: None, tests: None }
+        }
+    }
+}
+
+/// Both series in common buckets, or why there is nothing to compare.
+fn pair_up(
+    measure: &mut Measure,
+    series: [Option<&Series>; 2],
+    sides: [&Side; 2],
+    options: &Options,
+) -> Result<Binned, Verdict> {
+    let not = |reason: String| Err(Verdict::new(Outcome::NotComparable, reason));
+    let [Some(baseline), Some(candidate)] = series else {
+        let missing = usize::from(series[0].is_some());
+        let side = ["baseline", "candidate"][missing];
+        let why = sides[missing].unavailable.get(&measure.name);
+        return not(why.map_or_else(
+            || format!("the {side} has none"),
+            |reason| format!("the {side} could not measure it: {reason}"),
+        ));
+    };
+    if baseline.quantity != candidate.quantity {
+        let (time, other) = match baseline.quantity {
+            Quantity::Time => ("baseline", "candidate"),
+            Quantity::Other(_) => ("candidate", "baseline"),
+        };
+        return not(format!(
+            "the {time} is in units of time, the unit of the {other} is not known; say --unit"
+        ));
+    }
+    for (side, name) in sides.iter().zip(["baseline", "candidate"]) {
+        if metric(&measure.name).is_some() && side.lost_share() > MOST_LOST {
+            let share = super::words::percent(side.lost_share());
+            return not(format!(
+                "{share} of the {name}'s events were lost, so its figures are not the kernel's"
+            ));
+        }
+    }
+    let empty = ["baseline", "candidate"].iter().zip(measure.events).filter(|(_, events)| *events == 0);
+    let empty: Vec<&str> = empty.map(|(name, _)| *name).collect();
+    if !empty.is_empty() {
+        let reason = format!("no events in the {}", empty.join(" and the "));
+        return Err(Verdict::new(Outcome::NotEnoughData, reason));
+    }
+    let sides = [("baseline", baseline), ("candidate", candidate)];
+    for ((name, series), events) in sides.into_iter().zip(measure.events) {
+        if events < LEAST_EVENTS && series.is_histogram() {
+            let events = crate::units::counted(events, "event", "events");
+            let reason = format!("only {events} in the {name}");
+            return Err(Verdict::new(Outcome::NotEnoughData, reason));
+        }
+    }
+    measure.level =
+        options.resample.unwrap_or_else(|| baseline.natural_level().max(candidate.natural_level()));
+    if baseline.has_values() && candidate.has_values() {
+        measure.level = Level::Sample;
+    }
+    let values = [baseline.single_values(), candidate.single_values()];
+    let units =
+        [(baseline, &values[0]), (candidate, &values[1])].map(|(series, values)| match measure.level {
+            Level::Sample => values.iter().map(|value| vec![value]).collect(),
+            level => series.units(level),
+        });
+    let wholes = [baseline, candidate].map(|series| series.wholes().collect::<Vec<_>>());
+    common(&units, &wholes).ok_or_else(|| {
+        let reason =
+            "the buckets of the two sides have no edges in common, so that nothing can be told apart";
+        Verdict::new(Outcome::NotComparable, reason)
+    })
+}
+
+/// Figures, intervals and tests.
+fn fill(measure: &mut Measure, binned: &Binned, options: &Options) -> Option<Vec<Test>> {
+    if measure.level == Level::Interval {
+        measure.inflation = dependence(binned);
+    }
+    measure.units = [binned.baseline.len(), binned.candidate.len()];
+    if binned.joined {
+        let text = "the two sides have different buckets; figures are read at the edges that both have";
+        measure.notes.push(text.to_owned());
+    }
+    let pools = [0, 1].map(|side| Pool::of(&binned.bins, std::slice::from_ref(&binned.wholes[side])));
+    let fine = pools.iter().all(Pool::is_fine);
+    let kinds = kinds(&measure.quantity, &pools, options);
+    let (changes, greater) = intervals(binned, &kinds, fine, measure.inflation, options);
+    for (kind, interval) in kinds.iter().zip(changes) {
+        let span = change(&pools[0], &pools[1], *kind, fine);
+        let [baseline, candidate] = [0, 1].map(|side| pools[side].span(*kind));
+        let change = span.map(|span| Change { span, interval: interval.filter(|_| is_resampled(*kind)) });
+        measure.figures.push(Figure { kind: *kind, baseline, candidate, change });
+    }
+    let counts = [0, 1].map(|side| pools[side].whole_counts());
+    measure.probability_greater = probability_greater_binned(&counts[0], &counts[1]);
+    measure.probability_greater_interval = greater;
+    measure.ks_distance = ks_distance_binned(&counts[0], &counts[1]);
+    measure.rank_test = rank_test(measure, binned);
+    measure.buckets = pair_buckets(&binned.bins, &counts);
+    explain_gaps(measure, &pools);
+    let tests = tests(binned, measure.inflation, options);
+    measure.tests = tests
+        .iter()
+        .flatten()
+        .map(|test| TestResult {
+            above: test.above,
+            difference: test.tested.observed,
+            p: test.tested.p,
+            adjusted_p: test.tested.adjusted_p,
+        })
+        .collect();
+    tests
+}
+
+/// The number of events depends on how long was measured, and the largest of all events is not
+/// known better by drawing among them again.
+const fn is_resampled(kind: FigureKind) -> bool {
+    !matches!(kind, FigureKind::Count | FigureKind::Max)
+}
+
+/// Why a figure that one expects is missing.
+fn explain_gaps(measure: &mut Measure, pools: &[Pool<'_>; 2]) {
+    if measure.level == Level::Sample {
+        return;
+    }
+    let without = |side: usize| pools[side].length_s.is_none_or(|length| length <= 0.0);
+    let which = match (without(0), without(1)) {
+        (true, true) => "either side",
+        (true, false) => "the baseline",
+        (false, true) => "the candidate",
+        (false, false) => return,
+    };
+    measure.notes.push(format!("no rate and no time share: how long was measured is not known of {which}"));
+}
+
+/// The rank test of one value per unit: its mean, or the value itself.
+fn rank_test(measure: &Measure, binned: &Binned) -> Option<RankTest> {
+    if measure.units.iter().any(|units| *units < 2) {
+        return None;
+    }
+    let means = [&binned.baseline, &binned.candidate].map(|units| {
+        units
+            .iter()
+            .filter(|unit| unit.events > 0)
+            .map(|unit| unit.sum.middle() / unit.events as f64)
+            .collect::<Vec<_>>()
+    });
+    let test = mann_whitney(&means[0], &means[1])?;
+    let of = match measure.level {
+        Level::Sample => "values".to_owned(),
+        level => format!("means of {}", level.words()[1]),
+    };
+    Some(RankTest { of, u: test.u, p: test.p, hodges_lehmann: hodges_lehmann(&means[0], &means[1]) })
+}

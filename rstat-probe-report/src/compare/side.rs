@@ -1,0 +1,292 @@
+//! One side of a comparison: any number of recordings, merged files, load results and files of
+//! other tools, added one after the other and kept as sums.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::part::Part;
+use super::rows;
+use super::series::{Level, Quantity, Series};
+use super::{SideSummary, Span};
+use crate::facts::Facts;
+use crate::fleet::{Fleet, FleetUnit, UnitKind};
+use serde_json::Value;
+
+use crate::import::{Imported, ImportedHistogram, Unit};
+use crate::input::Input;
+use crate::load_result::LoadResult;
+use crate::metric::{Counter, Loss, Metric};
+use crate::recording::{EndedBy, Recording};
+use crate::render::text::escaped;
+
+/// Name of the measure that a load's rate is compared under.
+pub(super) const LOAD_RATE: &str = "load.accesses_per_second";
+/// Name of the measure that a load's latencies are compared under.
+pub(super) const LOAD_LATENCY: &str = "load.latency";
+
+/// One side of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// What the user calls it.
+    pub label: String,
+    /// Measures in the order in which they came.
+    pub(super) measures: Vec<(String, Series)>,
+    /// Measures that a recording could not measure, with the reason.
+    pub(super) unavailable: BTreeMap<String, String>,
+    pub(super) facts: Facts,
+    pub(super) hosts: BTreeSet<String>,
+    pub(super) losses: BTreeMap<Loss, u64>,
+    pub(super) counters: BTreeMap<Counter, u64>,
+    pub(super) inputs: usize,
+    /// What one should know of the inputs, a sentence each.
+    pub(super) warnings: Vec<String>,
+    /// What is there is there because the user picked it, and may be compared under another name.
+    pub(super) is_picked: bool,
+    /// Keep the intervals of many runs, because they are to be resampled.
+    keep_intervals: bool,
+    seen: BTreeSet<(String, String)>,
+}
+
+impl Side {
+    /// A side without data. `keep_intervals` makes memory grow with the intervals instead of the runs.
+    #[must_use]
+    pub fn new(label: &str, keep_intervals: bool) -> Self {
+        Self { label: label.to_owned(), keep_intervals, ..Self::default() }
+    }
+
+    /// Adds a file. `name` picks one measure of it.
+    ///
+    /// # Errors
+    /// If `name` is not in it, or it holds nothing that can be compared: one line, without the
+    /// file's name where `what` has been given to what made `input`.
+    pub fn add(&mut self, input: Input, what: &str, name: Option<&str>) -> Result<(), String> {
+        self.inputs += 1;
+        self.is_picked |= name.is_some() || matches!(input, Input::Foreign(_));
+        match input {
+            Input::Recording(recording) => self.add_recording(&recording, what, name),
+            Input::Fleet(fleet) => self.add_fleet(&fleet, what, name),
+            Input::Load(load) => {
+                let known = self.add_load(&load, name);
+                check_name(name, &known, what)
+            }
+            Input::Foreign(imported) => self.add_imported(&imported, what, name),
+        }
+    }
+
+    /// Names of the measures.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.measures.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Drops all measures but `names`, and returns those that there are not.
+    pub fn keep_only(&mut self, names: &[String]) -> Vec<String> {
+        self.measures.retain(|(name, _)| names.contains(name));
+        let missing = |name: &&String| !self.measures.iter().any(|(other, _)| other == *name);
+        names.iter().filter(missing).cloned().collect()
+    }
+
+    fn series(&mut self, name: &str, quantity: &Quantity, higher_is_better: bool) -> &mut Series {
+        let found = self.measures.iter().position(|(other, _)| other == name);
+        let index = found.unwrap_or_else(|| {
+            self.measures.push((name.to_owned(), Series::new(quantity.clone(), higher_is_better)));
+            self.measures.len() - 1
+        });
+        &mut self.measures[index].1
+    }
+
+    fn add_recording(&mut self, recording: &Recording, what: &str, name: Option<&str>) -> Result<(), String> {
+        let at = &recording.provenance;
+        if !self.seen.insert((at.host.clone(), at.started.clone())) {
+            let warning =
+                format!("{what} is a second copy of a recording of host {} from {}", at.host, at.started);
+            self.warnings.push(warning);
+        }
+        if let EndedBy::Error { message } = &recording.ended_by {
+            self.warnings.push(format!("{what} was cut short by an error: {message}"));
+        }
+        self.hosts.insert(at.host.clone());
+        self.facts.merge(&Facts::of(recording));
+        add_counts(&mut self.losses, &recording.losses);
+        add_counts(&mut self.counters, &recording.totals.counters);
+        for (metric, basis) in &at.metrics {
+            if let Some(reason) = &basis.unavailable {
+                self.unavailable.insert(metric.name().to_owned(), reason.clone());
+            }
+        }
+        let keep = self.keep_intervals;
+        for (metric, histogram) in &recording.totals.metrics {
+            if name.is_some_and(|name| name != metric.name()) {
+                continue;
+            }
+            let intervals = || {
+                let parts = recording.intervals.iter();
+                parts
+                    .filter_map(|interval| Some((interval.metrics.get(metric)?, interval.length_ns)))
+                    .map(|(histogram, length_ns)| Part::of_histogram(histogram, length_ns))
+                    .collect()
+            };
+            let whole = Part::of_histogram(histogram, recording.duration_ns);
+            let series = self.series(metric.name(), &Quantity::Time, false);
+            series.add_run(Some(&at.host), whole, intervals, keep);
+        }
+        let mut known: Vec<&str> = recording.totals.metrics.keys().map(|metric| metric.name()).collect();
+        let result = recording.workload.as_ref().and_then(|workload| workload.result.clone());
+        if let Some(load) = result.and_then(|json| serde_json::from_value::<LoadResult>(json).ok()) {
+            known.extend(self.add_load(&load, name));
+        }
+        check_name(name, &known, what)
+    }
+
+    fn add_fleet(&mut self, fleet: &Fleet, what: &str, name: Option<&str>) -> Result<(), String> {
+        self.facts.merge(&fleet.facts);
+        add_counts(&mut self.losses, &fleet.losses);
+        add_counts(&mut self.counters, &fleet.totals.counters);
+        self.warnings.extend(fleet.warnings.iter().map(|warning| format!("{what}: {warning}")));
+        let level = match fleet.unit {
+            UnitKind::Host => Level::Host,
+            UnitKind::Run => Level::Run,
+        };
+        for FleetUnit { host, totals, duration_ns, .. } in &fleet.units {
+            self.hosts.insert(host.clone());
+            let chosen =
+                totals.metrics.iter().filter(|(metric, _)| name.is_none_or(|name| name == metric.name()));
+            for (metric, histogram) in chosen {
+                let whole = Part::of_histogram(histogram, *duration_ns);
+                self.series(metric.name(), &Quantity::Time, false).add_unit(host, whole, level);
+            }
+        }
+        let known: Vec<&str> = fleet.totals.metrics.keys().map(|metric| metric.name()).collect();
+        check_name(name, &known, what)
+    }
+
+    /// Adds what a load measured itself, and returns the names of all of it.
+    fn add_load(&mut self, load: &LoadResult, name: Option<&str>) -> [&'static str; 2] {
+        if name.is_none_or(|name| name == LOAD_RATE) {
+            let rate = Part::of_values(vec![load.accesses_per_second]);
+            let unit = Quantity::Other(Some("/s".to_owned()));
+            self.series(LOAD_RATE, &unit, true).add_run(None, rate, Vec::new, false);
+        }
+        if name.is_none_or(|name| name == LOAD_LATENCY)
+            && let Ok(mut latency) = Part::of_foreign(&load.latency.histogram())
+        {
+            // The load knows more than its histogram.
+            latency.length_s = (load.duration_ns > 0).then(|| load.duration_ns as f64 / 1e9);
+            if load.latency.count > 0 {
+                latency.min = Some(load.latency.min as f64);
+                latency.max = Some(Span::exact(load.latency.max as f64));
+            }
+            self.series(LOAD_LATENCY, &Quantity::Time, false).add_run(None, latency, Vec::new, false);
+        }
+        [LOAD_RATE, LOAD_LATENCY]
+    }
+
+    fn add_imported(&mut self, imported: &Imported, what: &str, name: Option<&str>) -> Result<(), String> {
+        self.warnings.extend(imported.warnings.iter().map(|warning| format!("{what}: {warning}")));
+        let (values, unit) = samples(imported);
+        if imported.histograms.is_empty() && !values.is_empty() {
+            let quantity = unit.map_or(Quantity::Other(None), |_| Quantity::Time);
+            let scale = unit.map_or(1.0, |unit| unit.nanoseconds() as f64);
+            let values = values.iter().map(|value| value * scale).collect();
+            self.series(name.unwrap_or("samples"), &quantity, false).add_run(
+                None,
+                Part::of_values(values),
+                Vec::new,
+                false,
+            );
+            return Ok(());
+        }
+        let names = imported.unique_names();
+        if imported.histograms.is_empty() {
+            return self.add_rows(imported, what, name);
+        }
+        let chosen: Vec<usize> = match name {
+            Some(name) => vec![imported.select(name).map_err(|error| error.in_file(what).to_string())?],
+            None => (0..imported.histograms.len()).collect(),
+        };
+        for index in chosen {
+            let histogram: &ImportedHistogram = &imported.histograms[index];
+            let part =
+                Part::of_foreign(histogram).map_err(|error| format!("{what}: {}: {error}", names[index]))?;
+            let quantity = histogram.unit.map_or(Quantity::Other(None), |_| Quantity::Time);
+            self.series(&names[index], &quantity, false).add_run(None, part, Vec::new, false);
+        }
+        Ok(())
+    }
+
+    fn add_rows(&mut self, imported: &Imported, what: &str, name: Option<&str>) -> Result<(), String> {
+        let (parts, warnings) = rows::parts(&imported.rows);
+        if parts.is_empty() {
+            let format = &imported.format;
+            return Err(format!(
+                "{what}: {format} without a histogram, samples or a table: there is nothing to compare"
+            ));
+        }
+        self.warnings.extend(warnings.into_iter().map(|warning| format!("{what}: {warning}")));
+        let known: Vec<String> = parts.iter().map(|(name, _)| name.clone()).collect();
+        for (row, part) in parts {
+            if name.is_none_or(|name| name == row) {
+                self.series(&row, &Quantity::Time, false).add_run(None, part, Vec::new, false);
+            }
+        }
+        check_name(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), what)
+    }
+
+    /// Events that are known to be lost, by sections.
+    pub(super) fn lost_share(&self) -> f64 {
+        let lost: u64 = self.losses.iter().filter(|(loss, _)| !loss.is_counted_twice()).map(|(_, n)| n).sum();
+        let sections = self.counters.get(&Counter::Sections).copied().unwrap_or(0);
+        if lost == 0 { 0.0 } else { lost as f64 / (sections.max(lost)) as f64 }
+    }
+
+    pub(super) fn summary(&self) -> SideSummary {
+        SideSummary {
+            label: self.label.clone(),
+            inputs: self.inputs,
+            hosts: self.hosts.len(),
+            lost_share: self.lost_share(),
+            sections_per_flush: self.sections_per_flush(),
+            warnings: self.warnings.clone(),
+        }
+    }
+
+    fn sections_per_flush(&self) -> Option<f64> {
+        let counter = |counter| self.counters.get(&counter).copied().unwrap_or(0) as f64;
+        let flushes = counter(Counter::Flushes);
+        (flushes > 0.0).then(|| counter(Counter::Sections) / flushes)
+    }
+}
+
+/// Plain values of a file of samples, or the latencies of traces of the irqsoff tracer, and their
+/// unit.
+fn samples(imported: &Imported) -> (Vec<f64>, Option<Unit>) {
+    let number = |row: &serde_json::Map<String, Value>, key: &str| row.get(key).and_then(Value::as_f64);
+    if imported.format == "irqsoff-trace" {
+        // The head of a trace has it in whole microseconds, one without a head in its last line.
+        let latency = |row| number(row, "latency_us").or_else(|| number(row, "latency_us_last_line"));
+        return (imported.rows.iter().filter_map(latency).collect(), Some(Unit::Us));
+    }
+    let unit = imported.scalars.get("unit").and_then(Value::as_str).and_then(Unit::from_word);
+    let plain = imported.rows.iter().all(|row| row.len() == 1);
+    let values = imported.rows.iter().filter(|_| plain).filter_map(|row| number(row, "value"));
+    (values.collect(), unit)
+}
+
+fn check_name(name: Option<&str>, known: &[&str], what: &str) -> Result<(), String> {
+    match name {
+        Some(name) if !known.contains(&name) => {
+            Err(format!("{what} has no {}; it has {}", escaped(name), escaped(&known.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn add_counts<K: Copy + Ord>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (key, count) in more {
+        let sum = sums.entry(*key).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+}
+
+/// Whether a measure is one of ours.
+pub(super) fn metric(name: &str) -> Option<Metric> {
+    name.parse().ok()
+}
