@@ -15,7 +15,7 @@ use crate::{
         RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, dirtier_main,
         run as stat_reader, stop_flag_on_signals, write_result,
     },
-    run::check_writable,
+    whole_file::check_writable,
 };
 
 pub(crate) fn run(command: LoadCommand) -> anyhow::Result<()> {

@@ -2,14 +2,19 @@
 
 mod args;
 mod check;
+mod compare;
+mod input;
 mod kernel;
 mod load;
 mod load_command;
+mod merge;
 mod run;
 mod show;
 mod signals;
+mod whole_file;
 
 use std::{
+    env,
     io::{self, Write as _},
     process::ExitCode,
 };
@@ -22,7 +27,7 @@ use args::{Arguments, Command};
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(input::command_line(env::args_os()));
     let verbose = arguments.verbose;
     start_log(verbose);
     // `run` looks after its outputs itself; the others have none but stdout.
@@ -31,6 +36,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, verbose),
         Command::Check(arguments) => check::run(&arguments),
         Command::Show(arguments) => show::run(&arguments).map(|()| 0),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments).map(|()| 0),
         Command::Load(command) => load_command::run(command).map(|()| 0),
     };
     match result {

@@ -1,89 +1,90 @@
-//! `show`: recordings and foreign files as text, JSON or CSV.
+//! `show`: recordings, fleets and foreign files as text, JSON or CSV.
 
-use std::{
-    fs::File,
-    io::{self, BufWriter, Read, Write},
-    path::Path,
-};
+use std::io::{self, BufWriter, Write};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use rstat_probe_report::{
-    Recording,
-    import::{ImportError, Imported, import},
+    import::Imported,
+    input::Input,
     render::{
-        csv, foreign, json,
+        csv, fleet, foreign, json,
         text::{TextOptions, write_report},
     },
 };
 
-use crate::args::{ShowArguments, ShowFormat};
-
-/// So much tells what a file may be, bytes.
-const BEGINNING: u64 = 1 << 20;
-/// Longest foreign file that is read, bytes: they are what people paste, not what machines log.
-const LONGEST_FOREIGN: u64 = 64 << 20;
-
-enum Shown {
-    Recording(Box<Recording>),
-    Foreign(Imported),
-}
+use crate::{
+    args::{ShowArguments, ShowFormat},
+    input::{Named, check_stdin_once},
+};
 
 pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<()> {
+    let files: Vec<Named> = arguments.files.iter().map(|file| Named::parse(file)).collect();
+    check_stdin_once(files.iter())?;
+    for (file, argument) in files.iter().zip(&arguments.files) {
+        ensure!(
+            file.label.is_none(),
+            "{}: there is no such file; labels are for compare",
+            argument.display()
+        );
+    }
     let mut out = BufWriter::new(io::stdout().lock());
-    for (index, file) in arguments.files.iter().enumerate() {
-        let shown = read(file)?;
+    for (index, file) in files.iter().enumerate() {
+        let input = chosen(file.read()?, file, arguments)?;
         if index > 0 && arguments.format == ShowFormat::Text {
             writeln!(out)?;
         }
-        match (shown, arguments.format) {
-            (Shown::Recording(recording), ShowFormat::Text) => {
-                let options = TextOptions { width: crate::stdout_width(), heading: true };
-                write_report(&mut out, &recording, &options)?;
-            }
-            (Shown::Recording(recording), ShowFormat::Json) => json::write_json(&mut out, &recording)?,
-            (Shown::Recording(recording), ShowFormat::Csv) => csv::write_csv(&mut out, &recording)?,
-            (Shown::Foreign(imported), ShowFormat::Text) => foreign::write_text(&mut out, &imported)?,
-            (Shown::Foreign(imported), ShowFormat::Json) => foreign::write_json(&mut out, &imported)?,
-            (Shown::Foreign(imported), ShowFormat::Csv) => foreign::write_csv(&mut out, &imported)?,
-        }
+        write(&mut out, &input, arguments.format)?;
     }
     out.flush()?;
     Ok(())
 }
 
-fn read(path: &Path) -> anyhow::Result<Shown> {
-    if path.as_os_str() == "-" {
-        return read_from(io::stdin().lock(), "standard input");
+fn write(out: &mut impl Write, input: &Input, format: ShowFormat) -> io::Result<()> {
+    let options = TextOptions { width: crate::stdout_width(), heading: true };
+    match (input, format) {
+        (Input::Recording(recording), ShowFormat::Text) => write_report(out, recording, &options),
+        (Input::Recording(recording), ShowFormat::Json) => json::write_json(out, recording),
+        (Input::Recording(recording), ShowFormat::Csv) => csv::write_csv(out, recording),
+        (Input::Fleet(merged), ShowFormat::Text) => fleet::write_text(out, merged, &options),
+        (Input::Fleet(merged), ShowFormat::Json) => merged.write(out),
+        (Input::Fleet(merged), ShowFormat::Csv) => fleet::write_csv(out, merged),
+        (Input::Load(load), ShowFormat::Text) => load.write_text(out),
+        (Input::Load(load), ShowFormat::Json) => {
+            serde_json::to_writer_pretty(&mut *out, load)?;
+            writeln!(out)
+        }
+        (Input::Load(load), ShowFormat::Csv) => {
+            let histograms = vec![load.latency.histogram()];
+            foreign::write_csv(out, &Imported { histograms, ..Imported::default() })
+        }
+        (Input::Foreign(imported), ShowFormat::Text) => foreign::write_text(out, imported),
+        (Input::Foreign(imported), ShowFormat::Json) => foreign::write_json(out, imported),
+        (Input::Foreign(imported), ShowFormat::Csv) => foreign::write_csv(out, imported),
     }
-    let name = path.display().to_string();
-    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    read_from(file, &name)
 }
 
-fn read_from(mut reader: impl Read, name: &str) -> anyhow::Result<Shown> {
-    let mut text = Vec::new();
-    reader.by_ref().take(BEGINNING).read_to_end(&mut text).with_context(|| format!("cannot read {name}"))?;
-    if may_be_foreign(&text) {
-        reader.by_ref().take(LONGEST_FOREIGN).read_to_end(&mut text)?;
-        ensure!(
-            text.len() as u64 <= LONGEST_FOREIGN,
-            "{name}: longer than {} MiB, which is too much for a file of another tool",
-            LONGEST_FOREIGN >> 20
-        );
-        match import(&String::from_utf8_lossy(&text), name) {
-            Ok(imported) => return Ok(Shown::Foreign(imported)),
-            // What is no recording either says more about a file that nobody knows.
-            Err(ImportError::Unrecognised { .. }) => {}
-            Err(error) => return Err(error.into()),
+/// What of a file is shown: all of it, or the measure that its name picks.
+fn chosen(input: Input, file: &Named, arguments: &ShowArguments) -> anyhow::Result<Input> {
+    let what = file.what();
+    match (input, file.name.as_deref()) {
+        (Input::Foreign(mut imported), name) => {
+            if let Some(unit) = arguments.unit {
+                imported = imported.with_unit(unit.into());
+            }
+            if let Some(name) = name {
+                let index = imported.select(name).map_err(|error| anyhow::anyhow!("{what}: {error}"))?;
+                imported.histograms = vec![imported.histograms.swap_remove(index)];
+                imported.rows.clear();
+            }
+            Ok(Input::Foreign(imported))
+        }
+        (input, None) => Ok(input),
+        (Input::Recording(mut recording), Some(name)) => {
+            recording.keep_only(name).map_err(|error| anyhow::anyhow!("{what}: {error}"))?;
+            Ok(Input::Recording(recording))
+        }
+        (_, Some(name)) => {
+            anyhow::bail!("{what}: {name}: only recordings and files of other tools can be shown in part")
         }
     }
-    Ok(Shown::Recording(Box::new(Recording::read(text.chain(reader), name)?)))
-}
-
-/// Whether the beginning of a file is text, and not that of a recording.
-fn may_be_foreign(beginning: &[u8]) -> bool {
-    let start = beginning.trim_ascii_start();
-    let ours =
-        start.starts_with(b"{") && start[..start.len().min(400)].windows(8).any(|word| word == b"\"schema\"");
-    !start.is_empty() && !beginning.contains(&0) && !ours
 }

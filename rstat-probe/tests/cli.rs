@@ -1,5 +1,6 @@
 //! The command line without privileges: help, refusals, `check` on the facts of other kernels,
-//! and `show`. Nothing here attaches to the kernel or needs root, and all of it passes as root too.
+//! `show`, `merge` and `compare`. Nothing here attaches to the kernel or needs root, and all of it
+//! passes as root too.
 //!
 //! What users read is compared with the files in `cli/*/`. After an intended change:
 //!
@@ -13,6 +14,8 @@
 //! in `fixtures/README.md`.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
+#[path = "cli/compare/mod.rs"]
+mod compare;
 #[path = "cli/damage.rs"]
 mod damage;
 #[path = "cli/foreign.rs"]
@@ -25,6 +28,8 @@ mod goldens;
 mod kernels;
 #[path = "cli/large_input.rs"]
 mod large_input;
+#[path = "cli/merge.rs"]
+mod merge;
 #[path = "cli/refusals.rs"]
 mod refusals;
 

@@ -16,6 +16,7 @@ mod kernel {
     mod attaching;
     mod closing;
     mod command;
+    mod comparing;
     mod instances;
     mod limits;
     mod places;

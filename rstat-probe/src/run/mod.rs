@@ -24,7 +24,6 @@ use crate::{
         support::KernelSupport,
     },
 };
-pub(crate) use save::check_writable;
 use settings::Settings;
 
 /// Measures as `arguments` say. Returns the exit code.

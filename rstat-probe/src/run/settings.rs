@@ -8,8 +8,10 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::save;
-use crate::args::RunArguments;
+use crate::{
+    args::RunArguments,
+    whole_file::{check_writable, is_same_file},
+};
 
 /// Length of the intervals in a recording when the user names none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
@@ -82,16 +84,12 @@ impl Settings {
         }
         for (option, target) in [("-o", &output), ("--stream", &stream)] {
             if let Some(Target::File(path)) = target {
-                save::check_writable(path)
+                check_writable(path)
                     .with_context(|| format!("{option} {}: nothing was measured", path.display()))?;
             }
         }
         if let (Some(Target::File(output)), Some(Target::File(stream))) = (&output, &stream) {
-            ensure!(
-                !save::is_same_file(output, stream),
-                "-o and --stream name the same file {}",
-                output.display()
-            );
+            ensure!(!is_same_file(output, stream), "-o and --stream name the same file {}", output.display());
         }
         Ok(Self {
             duration: arguments.duration,

@@ -21,12 +21,13 @@ impl File {
         Self { path, _folder: folder }
     }
 
-    /// What `show` says about it, without the name.
+    /// What `show` says about it after the name.
     #[track_caller]
     fn refused(&self) -> String {
         let line = refusal(&crate::tool().arg("show").arg(&self.path).output().unwrap());
-        let name = format!("{}: ", self.path.display());
-        line.strip_prefix(&name).unwrap_or_else(|| panic!("does not begin with {name}: {line}")).to_owned()
+        let name = format!("{}:", self.path.display());
+        let rest = line.strip_prefix(&name).unwrap_or_else(|| panic!("does not begin with {name}: {line}"));
+        rest.trim_start().to_owned()
     }
 }
 
@@ -40,32 +41,63 @@ fn missing() {
 fn a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let line = refusal(&crate::tool().arg("show").arg(folder.path()).output().unwrap());
-    assert!(line.contains(&folder.path().display().to_string()), "{line}");
-    assert!(line.to_lowercase().contains("is a directory"), "{line}");
+    assert_eq!(line, format!("{} is a folder; name the files in it", folder.path().display()));
 }
 
 #[test]
 fn nothing_in_it() {
-    for content in ["", "\n", " \n\t"] {
-        let line = File::with(content).refused();
-        assert!(line.starts_with("not JSON: "), "{line}");
+    for (content, line) in
+        [("", "it is empty"), ("\n", "nothing but blanks in it"), (" \n\t", "nothing but blanks in it")]
+    {
+        assert_eq!(File::with(content).refused(), line);
+    }
+}
+
+#[test]
+fn other_things_than_text() {
+    let utf16: Vec<u8> = "@ns:\n[1, 2)  3 |@@@|\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let noise: Vec<u8> = (0..5_000u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (content, line) in [
+        (&b"\0\0\0\0"[..], "1: recognised binary data, with zero bytes in it; give the text"),
+        (b"\x7fELF\x02\x01\x01", "1: recognised an ELF file, which is a program"),
+        (b"\x1f\x8b\x08\0\0\0", "1: recognised a gzip file; unpack it"),
+        (&utf16, "1: recognised UTF-16; convert it with iconv"),
+        (&noise, "1: recognised binary data, or text that is not UTF-8"),
+        (b"hello", "the format is not recognised; it begins with \"hello\"; known are "),
+        (b"[1, 2]", "the format is not recognised; it begins with \"[1, 2]\"; known are "),
+    ] {
+        let found = File::with(content).refused();
+        assert!(found.starts_with(line), "{}: {found}", content.escape_ascii());
     }
 }
 
 #[test]
 fn other_things_than_json() {
     for (content, line) in [
-        (&b"hello"[..], "not JSON: expected value at line 1 column 1"),
-        (b"{\n \"schema\": rstat\n}", "not JSON: expected value at line 2 column 12"),
-        (b"\0\0\0\0", "not JSON: expected value at line 1 column 1"),
+        (&b"{\n \"schema\": rstat\n}"[..], "not JSON: expected value at line 2 column 12"),
         (b"{\"schema\0\": 1}", "not JSON: control character"),
         (b"{\"schema\": \"\xff\"}", "not JSON: invalid unicode code point at line 1 column"),
-        (b"\x7fELF\x02\x01\x01", "not JSON: expected value at line 1 column 1"),
-        (b"\xef\xbb\xbf{}", "not JSON: expected value at line 1 column 1"),
+        (b"{hello}", "not JSON: key must be a string at line 1 column 2"),
     ] {
         let found = File::with(content).refused();
         assert!(found.starts_with(line), "{}: {found}", content.escape_ascii());
     }
+    // Editors put a mark before it, which is no fault.
+    let marked = File::with(format!("\u{feff}{}", recording("idle.json")));
+    crate::tool().arg("show").arg(&marked.path).assert().success();
+}
+
+/// More events than 64 bits hold.
+#[test]
+fn counts_that_are_too_large() {
+    let huge = "10000000000000000000";
+    let two = format!("@ns:\n[1, 2)  {huge} |@@|\n[2, 4)  {huge} |@@|\n");
+    assert_eq!(File::with(&two).refused(), "3: the counts of @ns add up to more than 2^64-1");
+    let one = File::with(format!("@ns:\n[1, 2)  {huge} |@@|\n"));
+    let output = crate::tool().arg("show").arg(&one.path).output().unwrap();
+    assert!(text(&output.stdout).contains("10,000,000,000,000,000,000 events"), "{output:?}");
+    let output = crate::tool().arg("compare").arg(&one.path).arg("--with").arg(&one.path).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
 
 #[test]
@@ -92,14 +124,19 @@ fn too_much() {
 
 #[test]
 fn json_of_others() {
-    const OURS: &str = "\"rstat-probe/recording/1\"";
+    const OURS: &str = "\"rstat-probe/recording/1\" or \"rstat-probe/fleet/1\"";
     for (content, line) in [
-        ("{}", format!("no rstat-probe recording: there is no \"schema\": {OURS}")),
-        ("[1, 2]", "no rstat-probe recording: not a JSON object".to_owned()),
-        ("{\"schema\": 1}", format!("no rstat-probe recording: its schema is 1, not {OURS}")),
+        ("{}", format!("no rstat-probe recording or fleet: there is no \"schema\": {OURS}")),
+        ("{\"schema\": 1}", format!("no rstat-probe recording or fleet: its schema is 1, not {OURS}")),
         (
             "{\"schema\": \"rstat-probe/load-result/1\"}",
-            format!("no rstat-probe recording: its schema is \"rstat-probe/load-result/1\", not {OURS}"),
+            "damaged load result: missing field `kind` at line 1 column 39".to_owned(),
+        ),
+        (
+            "{\"schema\": \"rstat-probe/load-result/2\"}",
+            "load result schema rstat-probe/load-result/2 is newer than this rstat-probe reads \
+             (rstat-probe/load-result/1); update rstat-probe"
+                .to_owned(),
         ),
         (
             "{\"schema\": \"rstat-probe/recording/2\"}",

@@ -101,7 +101,7 @@ fn usage() {
         (&["run", "-o"], &["--output <FILE.json>"]),
         (&["run", "true"], &["'true'", "--"]),
         (&["run", "--fast"], &["--fast"]),
-        (&["show"], &["<FILE>"]),
+        (&["show"], &["<FILE[:NAME]>"]),
         (&["show", "--format", "xml", "x"], &["'xml'", "--format <FORMAT>", "text, json, csv"]),
         (&["load", "stat-reader", "--stat", "io.stat"], &["'io.stat'", "--stat <STAT>", "cpu.stat"]),
         (&["load", "stat-reader", "--file", "x", "--cgroup", "y"], &["--file <PATH>", "--cgroup <NAME>"]),
