@@ -1,0 +1,4 @@
+//! The importer of perf sched latency.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| rstat_probe_report_fuzz::one("perf sched latency", data));
