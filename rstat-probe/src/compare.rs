@@ -1,6 +1,9 @@
 //! `compare`: files of two sides -> comparison -> report and exit code.
 
-use std::io::{self, BufWriter, Write as _};
+use std::{
+    collections::BTreeSet,
+    io::{self, BufWriter, Write as _},
+};
 
 use anyhow::ensure;
 use rstat_probe_report::{
@@ -34,16 +37,17 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let mut baseline = side(&baseline, arguments)?;
     let mut candidate = side(&candidate, arguments)?;
     if !arguments.only.is_empty() {
+        let known: BTreeSet<String> =
+            baseline.names().chain(candidate.names()).map(ToOwned::to_owned).collect();
         let missing = candidate.keep_only(&arguments.only);
         let unknown: Vec<String> =
             baseline.keep_only(&arguments.only).into_iter().filter(|name| missing.contains(name)).collect();
-        let names = unknown.join(",");
         // What one side has only is not comparable, which the report says with the reason.
         ensure!(
             unknown.is_empty(),
-            "--only {names}: neither {} nor {} has it",
-            baseline.label,
-            candidate.label
+            "--only {}: neither side has it; there is {}",
+            unknown.join(","),
+            Vec::from_iter(known).join(", ")
         );
     }
     let comparison = compare(&baseline, &candidate, &options, &arguments.fail_on)?;

@@ -72,7 +72,7 @@ fn chosen(input: Input, file: &Named, arguments: &ShowArguments) -> anyhow::Resu
                 imported = imported.with_unit(unit.into());
             }
             if let Some(name) = name {
-                let index = imported.select(name).map_err(|error| anyhow::anyhow!("{what}: {error}"))?;
+                let index = imported.select(name).map_err(|error| error.in_file(&what))?;
                 imported.histograms = vec![imported.histograms.swap_remove(index)];
                 imported.rows.clear();
             }

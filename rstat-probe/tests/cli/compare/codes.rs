@@ -143,7 +143,11 @@ fn of_what_is_refused() {
         (&["a.json:jitter", "--with", "a.json"], format!("a.json has no jitter; it has {known}")),
         (
             &["a.json", "--with", "b.json", "--only", "jitter"],
-            "--only jitter: neither a.json nor b.json has it".to_owned(),
+            "--only jitter: neither side has it; there is flush, irqs_off, lock_hold".to_owned(),
+        ),
+        (
+            &["a.json", "--with", "b.json", "--fail-on", "p99>1ms"],
+            format!("--fail-on p99>1ms: nothing here is called (no name); there is {known}"),
         ),
         (
             &["a.json", "--with", "b.json", "--fail-on", "jitter.p99>1ms"],
@@ -165,7 +169,7 @@ fn of_usage() {
         (&["a.json"][..], &["--with <[LABEL=]FILE[:NAME]>"][..]),
         (&["--with", "a.json"], &["<[LABEL=]FILE[:NAME]>"]),
         (&["a", "--with", "b", "--fail-on", "irqs_off.p99"], &["there is no > or <", "irqs_off.p99>+10%"]),
-        (&["a", "--with", "b", "--fail-on", "p99>1ms"], &["there is no figure", "irqs_off.p99>+10%"]),
+        (&["a", "--with", "b", "--fail-on", ".p99>1ms"], &["there is no measure", "irqs_off.p99>+10%"]),
         (&["a", "--with", "b", "--fail-on", "x.p98>1ms"], &["p50, p90, p99, p99.9, max, above_TIME"]),
         (&["a", "--with", "b", "--confidence", "100%"], &["from 50% to below 100%"]),
         (&["a", "--with", "b", "--least-change=-1"], &["--least-change"]),
