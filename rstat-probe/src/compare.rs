@@ -28,7 +28,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
         confidence: arguments.confidence,
         least_change: arguments.least_change,
         resample: arguments.resample.map(Into::into),
-        above_ns: (!above_ns.is_empty()).then_some(above_ns),
+        above_ns,
+        // Rules add to the usual ones, --above replaces them.
+        keep_usual: arguments.above.is_empty(),
         higher_is_better: arguments.higher_is_better,
         ..defaults
     };

@@ -39,7 +39,11 @@ pub(super) fn pair_buckets(bins: &[Bin], counts: &[Vec<u64>; 2]) -> Vec<PairBuck
         linear(bins[first].low, bins[last].low)
     } else if bins.len() > MOST_BINS || range.count() > MOST_ROWS {
         let power = |edge: f64| edge == 0.0 || edge.is_infinite() || edge > 0.0 && edge.log2().fract() == 0.0;
-        bins.iter().map(|bin| bin.low).filter(|edge| power(*edge)).collect()
+        let powers: Vec<f64> = bins.iter().map(|bin| bin.low).filter(|edge| power(*edge)).collect();
+        let inner = powers.iter().filter(|edge| **edge > bins[first].low && **edge <= bins[last].low).count();
+        // Where there are no powers of two, every so many are joined.
+        let step = (last - first + 1).div_ceil(MOST_ROWS);
+        if inner >= 2 { powers } else { bins[first..].iter().step_by(step).map(|bin| bin.low).collect() }
     } else {
         bins.iter().map(|bin| bin.low).collect()
     };

@@ -2,7 +2,7 @@
 
 use super::figure::FigureKind;
 use super::pool::Pool;
-use super::verdict::{Direction, Evidence, Verdict, outcome};
+use super::verdict::{Direction, Evidence, Verdict, outcome, quantile};
 use super::words;
 use crate::stats::rank::probability_greater_binned;
 
@@ -19,7 +19,7 @@ impl Evidence<'_> {
         let tail = self.opposite_tail(body);
         let mut said = Vec::new();
         if body != Direction::Same {
-            said.push(format!("body {} ({})", body.word(), self.body_words()));
+            said.push(format!("body {} ({})", body.word(), self.body_words(quantile(50))));
         }
         let mut parts = vec![body];
         if let Some((edge, direction)) = tail {
@@ -70,6 +70,16 @@ impl Evidence<'_> {
                 continue;
             }
             let [before, after] = [0, 1].map(|side| above[side] / self.pools[side].events.max(1.0));
+            // Twice the error of counts that were independent, which is the least that they are off by.
+            let error = 2.0
+                * [0, 1]
+                    .map(|side| above[side] / self.pools[side].events.max(1.0).powi(2))
+                    .iter()
+                    .sum::<f64>()
+                    .sqrt();
+            if found.is_none() && (after - before).abs() <= error {
+                continue;
+            }
             let counts = (after - before).abs() >= self.least_change * before.max(after);
             let direction = if counts { self.direction(after - before) } else { Direction::Same };
             match found {

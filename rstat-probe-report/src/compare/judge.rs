@@ -4,8 +4,9 @@ use super::Options;
 use super::bins::Binned;
 use super::measure::Measure;
 use super::pool::Pool;
-use super::resample::{LEAST_UNITS, Test};
+use super::resample::LEAST_UNITS;
 use super::series::Level;
+use super::testing::Test;
 use super::verdict::{Evidence, Outcome, Verdict};
 
 /// Judges `measure`. `holm` is what its p-values are multiplied by; `tests` is `None` where there are too
@@ -15,6 +16,7 @@ pub(super) fn judge(
     binned: &Binned,
     tests: Option<&[Test]>,
     holm: f64,
+    tested_measures: usize,
     options: &Options,
 ) -> Verdict {
     let pools = [0, 1].map(|side| Pool::of(&binned.bins, std::slice::from_ref(&binned.wholes[side])));
@@ -30,6 +32,8 @@ pub(super) fn judge(
     };
     let [left, right] = measure.units;
     let units = left.min(right);
+    let filled = measure.units_with_events;
+    let least = filled[0].min(filled[1]);
     let [one, many] = measure.level.words();
     if units == 1 {
         let why = match (left.max(right), measure.level) {
@@ -47,6 +51,9 @@ pub(super) fn judge(
     let Some(tests) = tests else {
         return too_few(if units < LEAST_UNITS {
             format!("{left} against {right} {many}, and a test needs {LEAST_UNITS} a side")
+        } else if least < LEAST_UNITS {
+            let [left, right] = filled;
+            format!("{left} against {right} {many} have events, and a test needs {LEAST_UNITS} a side")
         } else {
             let worth = (units as f64 / measure.inflation).floor();
             format!(
@@ -54,9 +61,13 @@ pub(super) fn judge(
             )
         });
     };
-    if smallest_possible_p(measure.units, options.deals()) * holm >= 1.0 - options.confidence {
+    // The same for all measures, so that not just those without a difference are left to speak.
+    let smallest = smallest_possible_p(filled, options.deals());
+    if smallest * tested_measures as f64 >= 1.0 - options.confidence {
+        let [left, right] = filled;
         return too_few(format!(
-            "{left} against {right} {many} are too few to be sure of anything at this confidence"
+            "{left} against {right} {many} are too few to be sure of anything in {tested_measures} measures at once; \
+             take more, or look at fewer with --only"
         ));
     }
     evidence.tested(tests)

@@ -35,19 +35,35 @@ pub(super) fn kinds(quantity: &Quantity, pools: &[Pool<'_>; 2], options: &Option
     kinds
 }
 
-/// The edges that shares above are shown of: the nearest to those asked for, and of the usual ones
-/// those with an edge near and events above.
+/// The edges that shares above are shown of: one near each time asked for, or those around it where none
+/// is near; and of the usual times those with an edge near and events above.
 fn edges_above(pools: &[Pool<'_>; 2], options: &Options) -> Vec<f64> {
-    let usual = options.above_ns.is_none();
-    let asked = options.above_ns.as_deref().unwrap_or(&ABOVE_NS);
     let mut edges: Vec<f64> = Vec::new();
-    for &threshold in asked {
-        let Some(edge) = pools[0].nearest_edge(threshold as f64) else { continue };
-        let near = (edge - threshold as f64).abs() <= threshold as f64 / 16.0;
-        let any = pools.iter().any(|pool| pool.above(edge) > 0.0);
-        if (!usual || near && any) && edges.last() != Some(&edge) {
+    let usual = if options.above_ns.is_empty() || options.keep_usual { &ABOVE_NS[..] } else { &[] };
+    for &threshold in usual {
+        let Some((edge, true)) = near_edge(pools, threshold as f64) else { continue };
+        if pools.iter().any(|pool| pool.above(edge) > 0.0) {
             edges.push(edge);
         }
     }
+    for &threshold in &options.above_ns {
+        match near_edge(pools, threshold as f64) {
+            Some((edge, true)) => edges.push(edge),
+            _ => edges.extend(pools[0].edges_around(threshold as f64)),
+        }
+    }
+    edges.sort_by(f64::total_cmp);
+    edges.dedup();
     edges
+}
+
+/// The edge nearest to `threshold`, and whether it is as good as that: not farther than a slot is wide.
+fn near_edge(pools: &[Pool<'_>; 2], threshold: f64) -> Option<(f64, bool)> {
+    let edge = pools[0].nearest_edge(threshold)?;
+    Some((edge, is_near(edge, threshold)))
+}
+
+/// Whether shares above the two are taken for one.
+pub(super) fn is_near(edge: f64, threshold: f64) -> bool {
+    (edge - threshold).abs() <= threshold / 16.0
 }

@@ -10,9 +10,10 @@ use super::kinds::kinds;
 use super::pairing::{holm, pairs};
 use super::part::Part;
 use super::pool::Pool;
-use super::resample::{Test, dependence, intervals, tests};
+use super::resample::intervals;
 use super::series::{Level, Quantity, Series};
 use super::side::{Side, metric};
+use super::testing::{Dependence, Test, filled, tests};
 use super::verdict::{Outcome, Verdict};
 use super::{Options, Span};
 use crate::stats::ks::ks_distance_binned;
@@ -23,6 +24,9 @@ const MOST_LOST: f64 = 0.1;
 
 /// Fewer events of a histogram are no distribution.
 const LEAST_EVENTS: u64 = 10;
+
+/// More plain values take too long, each being a unit and a bucket of its own.
+const MOST_VALUES: usize = 20_000;
 
 /// One measure of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +45,8 @@ pub struct Measure {
     pub level: Level,
     /// Units of baseline and candidate.
     pub units: [usize; 2],
+    /// Those of them that have events, which is what tests are made of.
+    pub units_with_events: [usize; 2],
     /// Intervals that follow each other are alike when the load comes and goes: their number is worth
     /// less than that of independent ones by this, at least 1.
     pub inflation: f64,
@@ -93,6 +99,7 @@ pub struct TestResult {
 /// Everything of a measure but its verdict, which depends on the other measures' tests.
 struct Prepared {
     measure: Measure,
+    /// `None` where the verdict is there already.
     binned: Option<Binned>,
     tests: Option<Vec<Test>>,
 }
@@ -104,11 +111,12 @@ pub(super) fn measures(baseline: &Side, candidate: &Side, options: &Options) -> 
         .map(|(name, series)| prepare(name, series, [baseline, candidate], options))
         .collect();
     let smallest: Vec<f64> = prepared.iter().map(|one| smallest_p(one.tests.as_deref())).collect();
+    let tested = smallest.iter().filter(|p| p.is_finite()).count();
     let mut measures = Vec::with_capacity(prepared.len());
     for (index, mut one) in prepared.into_iter().enumerate() {
         if let Some(binned) = &one.binned {
             one.measure.verdict =
-                judge(&one.measure, binned, one.tests.as_deref(), holm(&smallest, index), options);
+                judge(&one.measure, binned, one.tests.as_deref(), holm(&smallest, index), tested, options);
         }
         measures.push(one.measure);
     }
@@ -130,6 +138,7 @@ fn prepare(name: String, series: [Option<&Series>; 2], sides: [&Side; 2], option
         events: series.map(|series| series.map_or(0, |series| series.wholes().map(Part::events).sum())),
         level: Level::Interval,
         units: [0, 0],
+        units_with_events: [0, 0],
         inflation: 1.0,
         notes: Vec::new(),
         figures: Vec::new(),
@@ -143,7 +152,12 @@ fn prepare(name: String, series: [Option<&Series>; 2], sides: [&Side; 2], option
     };
     match pair_up(&mut measure, series, sides, options) {
         Ok(mut binned) => {
-            let tests = fill(&mut measure, &binned, options);
+            let too_few = too_few_events(&measure, series);
+            let tests = fill(&mut measure, &binned, too_few.is_none(), options);
+            if let Some(verdict) = too_few {
+                measure.verdict = verdict;
+                return Prepared { measure, binned: None, tests: None };
+            }
             // Thousands of units of several measures need not lie in memory at once.
             (binned.baseline, binned.candidate) = (Vec::new(), Vec::new());
             Prepared { measure, binned: Some(binned), tests }
@@ -182,31 +196,31 @@ fn pair_up(
         ));
     }
     for (side, name) in sides.iter().zip(["baseline", "candidate"]) {
-        if metric(&measure.name).is_some() && side.lost_share() > MOST_LOST {
-            let share = super::words::percent(side.lost_share());
+        if let Some(metric) = metric(&measure.name) {
+            let (share, of) = side.lost_share(metric);
+            if share > MOST_LOST {
+                let share = super::words::percent(share);
+                return not(format!(
+                    "{share} of the {name}'s {of} were lost, so its figures are not the kernel's"
+                ));
+            }
+        }
+        if let Some(reason) = side.unavailable.get(&measure.name) {
+            measure.notes.push(format!("some runs of the {name} could not measure it: {reason}"));
+        }
+    }
+    let natural = || baseline.natural_level().max(candidate.natural_level());
+    measure.level = options.resample.unwrap_or_else(natural);
+    if measure.level == Level::Sample {
+        let most = baseline.values().max(candidate.values());
+        if most > MOST_VALUES {
             return not(format!(
-                "{share} of the {name}'s events were lost, so its figures are not the kernel's"
+                "{most} values a side are too many to compare one by one; make a histogram of them"
             ));
         }
-    }
-    let empty = ["baseline", "candidate"].iter().zip(measure.events).filter(|(_, events)| *events == 0);
-    let empty: Vec<&str> = empty.map(|(name, _)| *name).collect();
-    if !empty.is_empty() {
-        let reason = format!("no events in the {}", empty.join(" and the "));
-        return Err(Verdict::new(Outcome::NotEnoughData, reason));
-    }
-    let sides = [("baseline", baseline), ("candidate", candidate)];
-    for ((name, series), events) in sides.into_iter().zip(measure.events) {
-        if events < LEAST_EVENTS && series.is_histogram() {
-            let events = crate::units::counted(events, "event", "events");
-            let reason = format!("only {events} in the {name}");
-            return Err(Verdict::new(Outcome::NotEnoughData, reason));
+        if most > 1 {
+            measure.notes.push("values are taken as independent of each other".to_owned());
         }
-    }
-    measure.level =
-        options.resample.unwrap_or_else(|| baseline.natural_level().max(candidate.natural_level()));
-    if baseline.has_values() && candidate.has_values() {
-        measure.level = Level::Sample;
     }
     let values = [baseline.single_values(), candidate.single_values()];
     let units =
@@ -222,12 +236,28 @@ fn pair_up(
     })
 }
 
-/// Figures, intervals and tests.
-fn fill(measure: &mut Measure, binned: &Binned, options: &Options) -> Option<Vec<Test>> {
-    if measure.level == Level::Interval {
-        measure.inflation = dependence(binned);
+/// The verdict where a side has too few events for any.
+fn too_few_events(measure: &Measure, series: [Option<&Series>; 2]) -> Option<Verdict> {
+    let sides = ["baseline", "candidate"].into_iter().zip(series.into_iter().flatten()).zip(measure.events);
+    for ((name, series), events) in sides {
+        if events == 0 || events < LEAST_EVENTS && series.is_histogram() {
+            let events = match events {
+                0 => "no events".to_owned(),
+                events => format!("only {}", crate::units::counted(events, "event", "events")),
+            };
+            return Some(Verdict::new(Outcome::NotEnoughData, format!("{events} in the {name}")));
+        }
     }
+    None
+}
+
+/// Figures, and where there are events enough their intervals and tests.
+fn fill(measure: &mut Measure, binned: &Binned, enough: bool, options: &Options) -> Option<Vec<Test>> {
+    let dependence =
+        if measure.level == Level::Interval && enough { Dependence::of(binned) } else { Dependence::NONE };
+    measure.inflation = dependence.of_values;
     measure.units = [binned.baseline.len(), binned.candidate.len()];
+    measure.units_with_events = filled(binned);
     if binned.joined {
         let text = "the two sides have different buckets; figures are read at the edges that both have";
         measure.notes.push(text.to_owned());
@@ -235,7 +265,11 @@ fn fill(measure: &mut Measure, binned: &Binned, options: &Options) -> Option<Vec
     let pools = [0, 1].map(|side| Pool::of(&binned.bins, std::slice::from_ref(&binned.wholes[side])));
     let fine = pools.iter().all(Pool::is_fine);
     let kinds = kinds(&measure.quantity, &pools, options);
-    let (changes, greater) = intervals(binned, &kinds, fine, measure.inflation, options);
+    let (changes, greater) = if enough {
+        intervals(binned, &kinds, fine, dependence, options)
+    } else {
+        (vec![None; kinds.len()], None)
+    };
     for (kind, interval) in kinds.iter().zip(changes) {
         let span = change(&pools[0], &pools[1], *kind, fine);
         let [baseline, candidate] = [0, 1].map(|side| pools[side].span(*kind));
@@ -249,13 +283,13 @@ fn fill(measure: &mut Measure, binned: &Binned, options: &Options) -> Option<Vec
     measure.rank_test = rank_test(measure, binned);
     measure.buckets = pair_buckets(&binned.bins, &counts);
     explain_gaps(measure, &pools);
-    let tests = tests(binned, measure.inflation, options);
+    let tests = if enough { tests(binned, dependence.of_values, options) } else { None };
     measure.tests = tests
         .iter()
         .flatten()
         .map(|test| TestResult {
             above: test.above,
-            difference: test.tested.observed,
+            difference: test.difference,
             p: test.tested.p,
             adjusted_p: test.tested.adjusted_p,
         })

@@ -23,6 +23,7 @@ mod rows;
 mod rule;
 mod series;
 mod side;
+mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verdict;
@@ -58,8 +59,10 @@ pub struct Options {
     pub least_change: f64,
     /// What to resample; `None` decides by what there is.
     pub resample: Option<Level>,
-    /// Shares above these are shown, ns. `None`: those that fit the data.
-    pub above_ns: Option<Vec<u64>>,
+    /// Shares above these are shown, ns, instead of the usual ones.
+    pub above_ns: Vec<u64>,
+    /// The usual ones as well.
+    pub keep_usual: bool,
     /// Of plain samples more is better, as of a throughput.
     pub higher_is_better: bool,
 }
@@ -83,7 +86,8 @@ impl Default for Options {
             confidence: 0.95,
             least_change: 0.05,
             resample: None,
-            above_ns: None,
+            above_ns: Vec::new(),
+            keep_usual: false,
             higher_is_better: false,
         }
     }
@@ -98,8 +102,8 @@ pub struct SideSummary {
     pub inputs: usize,
     /// Hosts; 0 where no file names one.
     pub hosts: usize,
-    /// Events that are known to be lost, by sections.
-    pub lost_share: f64,
+    /// What of each metric is known to be lost, a sentence each.
+    pub losses: Vec<String>,
     /// Sections per flush.
     pub sections_per_flush: Option<f64>,
     /// What one should know of the inputs.
@@ -144,13 +148,13 @@ pub fn compare(
 ) -> Result<Comparison, CompareError> {
     pairing::check_common(baseline, candidate)?;
     let mut measures = measure::measures(baseline, candidate, options);
+    let rules = rules.iter().map(|rule| rule.apply(&measures)).collect::<Result<Vec<_>, _>>()?;
     // Where something was measured on neither side there is nothing to say.
     measures.retain(|measure| measure.events != [0, 0] || measure.verdict.outcome != Outcome::NotEnoughData);
     let notes = shared_notes(&mut measures);
     let verdicts: Vec<(&str, &Verdict)> =
         measures.iter().map(|measure| (measure.name.as_str(), &measure.verdict)).collect();
     let verdict = overall::overall(&verdicts);
-    let rules = rules.iter().map(|rule| rule.apply(&measures)).collect::<Result<Vec<_>, _>>()?;
     let exit_code = exit_code(&verdict, &rules);
     Ok(Comparison {
         schema: SCHEMA,

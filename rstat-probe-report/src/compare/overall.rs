@@ -1,5 +1,6 @@
 //! The outcome of several measures together.
 
+use super::side::metric;
 use super::verdict::{Outcome, Verdict};
 
 /// The outcome of several measures together: one that could not be told does not spoil those that could.
@@ -14,14 +15,21 @@ pub(super) fn overall(verdicts: &[(&str, &Verdict)]) -> Verdict {
     let with = |outcome: Outcome| -> Vec<&str> {
         verdicts.iter().filter(|(_, verdict)| verdict.outcome == outcome).map(|(name, _)| *name).collect()
     };
+    // What a load says of itself does not stand for the kernel's own metrics.
+    let of_kernel = |name: &str| metric(name).is_some();
+    let kernel_is_open = verdicts.iter().any(|(name, _)| of_kernel(name))
+        && !verdicts.iter().any(|(name, verdict)| of_kernel(name) && decided(verdict));
+    let votes = |outcome: Outcome| -> usize {
+        with(outcome).into_iter().filter(|name| !kernel_is_open || of_kernel(name)).count()
+    };
     let [better, worse, mixed, same] =
-        [Outcome::Better, Outcome::Worse, Outcome::Mixed, Outcome::NoDifference].map(with);
-    let outcome = match (better.is_empty(), worse.is_empty(), mixed.is_empty(), same.is_empty()) {
+        [Outcome::Better, Outcome::Worse, Outcome::Mixed, Outcome::NoDifference].map(votes);
+    let outcome = match (better == 0, worse == 0, mixed == 0, same == 0) {
         (false, false, _, _) | (_, _, false, _) => Outcome::Mixed,
         (false, true, true, _) => Outcome::Better,
         (true, false, true, _) => Outcome::Worse,
         (true, true, true, false) => Outcome::NoDifference,
-        (true, true, true, true) if !with(Outcome::NotEnoughData).is_empty() => Outcome::NotEnoughData,
+        (true, true, true, true) if votes(Outcome::NotEnoughData) > 0 => Outcome::NotEnoughData,
         (true, true, true, true) => Outcome::NotComparable,
     };
     let said: Vec<String> = [

@@ -61,6 +61,15 @@ impl<'a> Pool<'a> {
         self.add_sums(unit, times);
     }
 
+    /// Adds a unit so many times, given the places of its bins.
+    pub(super) fn add_sparse(&mut self, unit: &Unit, places: &[usize], times: u32) {
+        let times = f64::from(times);
+        for &(bin, count) in &unit.counts {
+            self.counts[places[bin as usize]] += count as f64 * times;
+        }
+        self.add_sums(unit, times);
+    }
+
     fn add_sums(&mut self, unit: &Unit, times: f64) {
         self.events += unit.events as f64 * times;
         self.sum.low += unit.sum.low * times;
@@ -133,6 +142,13 @@ impl<'a> Pool<'a> {
         let far = |edge: f64| (edge / threshold).ln().abs();
         let edges = self.bins.iter().map(|bin| bin.low).filter(|edge| *edge > 0.0 && edge.is_finite());
         edges.min_by(|a, b| far(*a).total_cmp(&far(*b)))
+    }
+
+    /// The last edge below `threshold` and the first one above.
+    pub(super) fn edges_around(&self, threshold: f64) -> impl Iterator<Item = f64> {
+        let edges = || self.bins.iter().map(|bin| bin.low).filter(|edge| edge.is_finite());
+        let below = edges().rfind(|edge| *edge <= threshold);
+        below.into_iter().chain(edges().find(|edge| *edge > threshold))
     }
 
     fn is_exact(&self) -> bool {

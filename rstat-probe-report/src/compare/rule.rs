@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::figure::{Figure, FigureKind, Span};
+use super::kinds::is_near;
 use super::{Measure, words};
 
 /// A rule: broken when the figure, or its change, is above (or below) the limit.
@@ -158,14 +159,18 @@ impl Rule {
                 let name = if self.measure.is_empty() { "(no name)" } else { &self.measure };
                 RuleError::Unknown { rule: self.text.clone(), name: name.to_owned(), known: known.join(", ") }
             })?;
-        let found = self.figure_of(measure).and_then(|figure| self.number(figure));
+        let found = self.figure_of(measure).and_then(|figure| self.number(&figure));
+        // Where nothing happened nothing is too long.
+        let nothing = measure.events[1] == 0 && self.above && matches!(self.limit, Limit::Value(_));
         let outcome = match found {
+            None if nothing => RuleOutcome::Held,
             None => RuleOutcome::Undecided,
             Some(span) => self.hold(span),
         };
         let words = match (self.figure_of(measure), found) {
             (Some(figure), Some(span)) => self.words(figure.kind, span, measure),
-            _ => "there is no such figure here".to_owned(),
+            _ if measure.events[1] == 0 => "no events".to_owned(),
+            _ => "no such figure".to_owned(),
         };
         Ok(RuleResult { rule: self.text.clone(), found, words, outcome })
     }
@@ -177,16 +182,33 @@ impl Rule {
                 && (self.measure.is_empty() || measure.name.split(" / ").any(|name| name == self.measure))
     }
 
-    fn figure_of<'a>(&self, measure: &'a Measure) -> Option<&'a Figure> {
-        if let Some(asked) = above_edge(&self.figure) {
-            let edge = |figure: &&Figure| match figure.kind {
-                FigureKind::ShareAbove { edge } => Some((edge / asked).ln().abs()),
+    /// The figure that the rule is about. A share above a time without an edge near lies between the
+    /// shares above the edges around it.
+    fn figure_of(&self, measure: &Measure) -> Option<Figure> {
+        let Some(asked) = above_edge(&self.figure) else {
+            return measure.figures.iter().find(|figure| figure.kind.name() == self.figure).cloned();
+        };
+        let shares = || {
+            measure.figures.iter().filter_map(|figure| match figure.kind {
+                FigureKind::ShareAbove { edge } => Some((edge, figure)),
                 _ => None,
-            };
-            let near = measure.figures.iter().filter(|figure| edge(figure).is_some_and(|far| far < 0.7));
-            return near.min_by(|a, b| edge(a).unwrap_or(f64::MAX).total_cmp(&edge(b).unwrap_or(f64::MAX)));
+            })
+        };
+        if let Some((_, figure)) = shares().find(|(edge, _)| is_near(*edge, asked)) {
+            return Some(figure.clone());
         }
-        measure.figures.iter().find(|figure| figure.kind.name() == self.figure)
+        let (_, below) = shares().rfind(|(edge, _)| *edge <= asked)?;
+        let above = shares().find(|(edge, _)| *edge > asked).map(|(_, figure)| figure);
+        let between = |pick: fn(&Figure) -> Option<Span>| {
+            let low = above.map_or(Some(0.0), |figure| pick(figure).map(|span| span.low))?;
+            Some(Span { low, high: pick(below)?.high })
+        };
+        let baseline = between(|figure| figure.baseline)?;
+        let candidate = between(|figure| figure.candidate)?;
+        let span = Span { low: candidate.low - baseline.high, high: candidate.high - baseline.low };
+        let change = Some(super::Change { span, interval: None });
+        let kind = FigureKind::ShareAbove { edge: asked };
+        Some(Figure { kind, baseline: Some(baseline), candidate: Some(candidate), change })
     }
 
     fn number(&self, figure: &Figure) -> Option<Span> {

@@ -92,7 +92,7 @@ impl Series {
 
     /// The coarsest level at which this side has more than one unit, and at least `least`.
     pub(super) fn natural_level(&self) -> Level {
-        if self.has_values() {
+        if self.has_values() && self.runs.len() == 1 {
             return Level::Sample;
         }
         let merged = self.runs.iter().any(|run| run.level == Level::Host);
@@ -148,6 +148,15 @@ impl Series {
                 })
                 .collect(),
         }
+    }
+
+    /// Number of plain values.
+    pub(super) fn values(&self) -> usize {
+        let values = |run: &Run| match &run.whole.counts {
+            Counts::Values(values) => values.len(),
+            _ => 0,
+        };
+        self.runs.iter().map(values).sum()
     }
 
     /// All values of a file of samples as parts of one value each.

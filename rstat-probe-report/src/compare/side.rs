@@ -23,6 +23,9 @@ pub(super) const LOAD_RATE: &str = "load.accesses_per_second";
 /// Name of the measure that a load's latencies are compared under.
 pub(super) const LOAD_LATENCY: &str = "load.latency";
 
+/// Smaller losses are in the recordings' own reports.
+const WORTH_A_WARNING: f64 = 0.001;
+
 /// One side of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
@@ -43,7 +46,8 @@ pub struct Side {
     pub(super) is_picked: bool,
     /// Keep the intervals of many runs, because they are to be resampled.
     keep_intervals: bool,
-    seen: BTreeSet<(String, String)>,
+    /// Recordings by host and start, with their files.
+    seen: BTreeMap<(String, String), String>,
 }
 
 impl Side {
@@ -65,7 +69,7 @@ impl Side {
             Input::Recording(recording) => self.add_recording(&recording, what, name),
             Input::Fleet(fleet) => self.add_fleet(&fleet, what, name),
             Input::Load(load) => {
-                let known = self.add_load(&load, name);
+                let known = self.add_load(&load, None, name)?;
                 check_name(name, &known, what)
             }
             Input::Foreign(imported) => self.add_imported(&imported, what, name),
@@ -84,21 +88,33 @@ impl Side {
         names.iter().filter(missing).cloned().collect()
     }
 
-    fn series(&mut self, name: &str, quantity: &Quantity, higher_is_better: bool) -> &mut Series {
+    /// The series called `name`.
+    ///
+    /// # Errors
+    /// It is there already, and is of another quantity.
+    fn series(
+        &mut self,
+        name: &str,
+        quantity: &Quantity,
+        higher_is_better: bool,
+    ) -> Result<&mut Series, String> {
         let found = self.measures.iter().position(|(other, _)| other == name);
         let index = found.unwrap_or_else(|| {
             self.measures.push((name.to_owned(), Series::new(quantity.clone(), higher_is_better)));
             self.measures.len() - 1
         });
-        &mut self.measures[index].1
+        let series = &mut self.measures[index].1;
+        if series.quantity != *quantity {
+            return Err(format!("the unit of {} is not that of the files before; say --unit", escaped(name)));
+        }
+        Ok(series)
     }
 
     fn add_recording(&mut self, recording: &Recording, what: &str, name: Option<&str>) -> Result<(), String> {
         let at = &recording.provenance;
-        if !self.seen.insert((at.host.clone(), at.started.clone())) {
-            let warning =
-                format!("{what} is a second copy of a recording of host {} from {}", at.host, at.started);
-            self.warnings.push(warning);
+        let identity = (at.host.clone(), at.started.clone());
+        if let Some(before) = self.seen.insert(identity, what.to_owned()) {
+            return Err(format!("{before} and {what} are the same recording; it would count twice"));
         }
         if let EndedBy::Error { message } = &recording.ended_by {
             self.warnings.push(format!("{what} was cut short by an error: {message}"));
@@ -125,13 +141,13 @@ impl Side {
                     .collect()
             };
             let whole = Part::of_histogram(histogram, recording.duration_ns);
-            let series = self.series(metric.name(), &Quantity::Time, false);
+            let series = self.series(metric.name(), &Quantity::Time, false)?;
             series.add_run(Some(&at.host), whole, intervals, keep);
         }
         let mut known: Vec<&str> = recording.totals.metrics.keys().map(|metric| metric.name()).collect();
         let result = recording.workload.as_ref().and_then(|workload| workload.result.clone());
         if let Some(load) = result.and_then(|json| serde_json::from_value::<LoadResult>(json).ok()) {
-            known.extend(self.add_load(&load, name));
+            known.extend(self.add_load(&load, Some(&at.host), name)?);
         }
         check_name(name, &known, what)
     }
@@ -151,7 +167,7 @@ impl Side {
                 totals.metrics.iter().filter(|(metric, _)| name.is_none_or(|name| name == metric.name()));
             for (metric, histogram) in chosen {
                 let whole = Part::of_histogram(histogram, *duration_ns);
-                self.series(metric.name(), &Quantity::Time, false).add_unit(host, whole, level);
+                self.series(metric.name(), &Quantity::Time, false)?.add_unit(host, whole, level);
             }
         }
         let known: Vec<&str> = fleet.totals.metrics.keys().map(|metric| metric.name()).collect();
@@ -159,11 +175,16 @@ impl Side {
     }
 
     /// Adds what a load measured itself, and returns the names of all of it.
-    fn add_load(&mut self, load: &LoadResult, name: Option<&str>) -> [&'static str; 2] {
+    fn add_load(
+        &mut self,
+        load: &LoadResult,
+        host: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<[&'static str; 2], String> {
         if name.is_none_or(|name| name == LOAD_RATE) {
             let rate = Part::of_values(vec![load.accesses_per_second]);
             let unit = Quantity::Other(Some("/s".to_owned()));
-            self.series(LOAD_RATE, &unit, true).add_run(None, rate, Vec::new, false);
+            self.series(LOAD_RATE, &unit, true)?.add_run(host, rate, Vec::new, false);
         }
         if name.is_none_or(|name| name == LOAD_LATENCY)
             && let Ok(mut latency) = Part::of_foreign(&load.latency.histogram())
@@ -174,9 +195,9 @@ impl Side {
                 latency.min = Some(load.latency.min as f64);
                 latency.max = Some(Span::exact(load.latency.max as f64));
             }
-            self.series(LOAD_LATENCY, &Quantity::Time, false).add_run(None, latency, Vec::new, false);
+            self.series(LOAD_LATENCY, &Quantity::Time, false)?.add_run(host, latency, Vec::new, false);
         }
-        [LOAD_RATE, LOAD_LATENCY]
+        Ok([LOAD_RATE, LOAD_LATENCY])
     }
 
     fn add_imported(&mut self, imported: &Imported, what: &str, name: Option<&str>) -> Result<(), String> {
@@ -186,13 +207,18 @@ impl Side {
             let quantity = unit.map_or(Quantity::Other(None), |_| Quantity::Time);
             let scale = unit.map_or(1.0, |unit| unit.nanoseconds() as f64);
             let values = values.iter().map(|value| value * scale).collect();
-            self.series(name.unwrap_or("samples"), &quantity, false).add_run(
+            self.series(name.unwrap_or("samples"), &quantity, false)?.add_run(
                 None,
                 Part::of_values(values),
                 Vec::new,
                 false,
             );
             return Ok(());
+        }
+        if imported.histograms.iter().any(|histogram| histogram.upper_inclusive) {
+            let what = escaped(what);
+            self.warnings
+                .push(format!("{what}: its buckets are (low, high]; a value on an edge counts below it"));
         }
         let names = imported.unique_names();
         if imported.histograms.is_empty() {
@@ -207,7 +233,7 @@ impl Side {
             let part =
                 Part::of_foreign(histogram).map_err(|error| format!("{what}: {}: {error}", names[index]))?;
             let quantity = histogram.unit.map_or(Quantity::Other(None), |_| Quantity::Time);
-            self.series(&names[index], &quantity, false).add_run(None, part, Vec::new, false);
+            self.series(&names[index], &quantity, false)?.add_run(None, part, Vec::new, false);
         }
         Ok(())
     }
@@ -224,17 +250,54 @@ impl Side {
         let known: Vec<String> = parts.iter().map(|(name, _)| name.clone()).collect();
         for (row, part) in parts {
             if name.is_none_or(|name| name == row) {
-                self.series(&row, &Quantity::Time, false).add_run(None, part, Vec::new, false);
+                self.series(&row, &Quantity::Time, false)?.add_run(None, part, Vec::new, false);
             }
         }
         check_name(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), what)
     }
 
-    /// Events that are known to be lost, by sections.
-    pub(super) fn lost_share(&self) -> f64 {
-        let lost: u64 = self.losses.iter().filter(|(loss, _)| !loss.is_counted_twice()).map(|(_, n)| n).sum();
-        let sections = self.counters.get(&Counter::Sections).copied().unwrap_or(0);
-        if lost == 0 { 0.0 } else { lost as f64 / (sections.max(lost)) as f64 }
+    /// Share of the events of `metric` that are known to be lost, and what these are.
+    pub(super) fn lost_share(&self, metric: Metric) -> (f64, &'static str) {
+        let lost = |losses: &[Loss]| -> u64 {
+            losses.iter().map(|loss| self.losses.get(loss).copied().unwrap_or(0)).sum()
+        };
+        let counted = |counter| self.counters.get(&counter).copied().unwrap_or(0);
+        let any = [Loss::ClockBackwards, Loss::RecursionMisses];
+        let waits = [Loss::WaitStartMissing, Loss::WaitOverwritten];
+        let sections = [Loss::SectionOverwritten, Loss::TaskMismatch];
+        let (lost, all, of) = match metric {
+            Metric::LockWait => (lost(&waits) + lost(&any), counted(Counter::Contended), "waits"),
+            Metric::IrqsOff => {
+                (lost(&waits) + lost(&sections) + lost(&any), counted(Counter::Sections), "sections")
+            }
+            Metric::LockHold => (lost(&sections) + lost(&any), counted(Counter::Sections), "sections"),
+            Metric::Flush => (lost(&[Loss::FlushMapFull]) + lost(&any), counted(Counter::Flushes), "flushes"),
+            Metric::CpuLockWait | Metric::CpuLockHold => {
+                let seen: u64 = self
+                    .measures
+                    .iter()
+                    .filter(|(name, _)| name == metric.name())
+                    .flat_map(|(_, series)| series.wholes())
+                    .map(Part::events)
+                    .sum();
+                let lost = lost(&[Loss::CpuLockUnpaired]) + lost(&any);
+                (lost, seen.saturating_add(lost), "acquisitions")
+            }
+        };
+        (if lost == 0 { 0.0 } else { lost as f64 / all.max(lost) as f64 }, of)
+    }
+
+    /// What of each metric is known to be lost, a sentence each.
+    fn losses_in_words(&self) -> Vec<String> {
+        let metrics =
+            Metric::ALL.iter().filter(|metric| self.measures.iter().any(|(name, _)| name == metric.name()));
+        metrics
+            .filter_map(|metric| {
+                let (share, of) = self.lost_share(*metric);
+                let share = (share > WORTH_A_WARNING).then(|| super::words::percent(share))?;
+                Some(format!("{metric}: {share} of the {of} are known to be lost"))
+            })
+            .collect()
     }
 
     pub(super) fn summary(&self) -> SideSummary {
@@ -242,7 +305,7 @@ impl Side {
             label: self.label.clone(),
             inputs: self.inputs,
             hosts: self.hosts.len(),
-            lost_share: self.lost_share(),
+            losses: self.losses_in_words(),
             sections_per_flush: self.sections_per_flush(),
             warnings: self.warnings.clone(),
         }

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::bins::Binned;
-use super::figure::{Figure, FigureKind, Span};
+use super::figure::{Change, Figure, FigureKind, change};
 use super::pool::Pool;
-use super::resample::Test;
 use super::series::Quantity;
+use super::testing::Test;
 use super::words;
 use crate::stats::rank::probability_greater_binned;
 
@@ -125,22 +125,11 @@ impl Evidence<'_> {
         self.figure(kind).and_then(|figure| figure.change).map_or(0.0, |change| change.span.middle())
     }
 
-    /// How large the change of a figure is: from 0 to anything it has no number, and counts as any.
-    fn size_of_change(&self, kind: FigureKind) -> f64 {
-        match self.figure(kind) {
-            Some(Figure { baseline: Some(from), candidate: Some(to), change: None, .. }) if from != to => {
-                f64::INFINITY
-            }
-            _ => self.change(kind).abs(),
-        }
-    }
-
     /// The verdict of the tests. Significance alone is not enough: with events enough any
     /// difference is significant, so it must also be as large as `least_change`.
     pub(super) fn tested(&self, tests: &[Test]) -> Verdict {
         let significant = |test: &Test| (test.tested.adjusted_p * self.holm).min(1.0) < self.alpha;
-        let body_kinds = [FigureKind::Mean, quantile(50), quantile(90)];
-        let body_change = body_kinds.map(|kind| self.size_of_change(kind)).into_iter().fold(0.0, f64::max);
+        let (body_kind, body_change) = self.largest_change_of_body();
         let counts = |test: &Test| match test.above {
             None => body_change >= self.least_change,
             Some(edge) => {
@@ -149,18 +138,14 @@ impl Evidence<'_> {
             }
         };
         let moved = |test: &Test| {
-            if significant(test) && counts(test) {
-                self.direction(test.tested.observed)
-            } else {
-                Direction::Same
-            }
+            if significant(test) && counts(test) { self.direction(test.difference) } else { Direction::Same }
         };
-        let outcome = outcome(&tests.iter().map(moved).collect::<Vec<_>>());
+        let mut outcome = outcome(&tests.iter().map(moved).collect::<Vec<_>>());
         let mut said: Vec<String> = Vec::new();
         for test in tests.iter().filter(|test| moved(test) != Direction::Same) {
             let p = words::p_value((test.tested.adjusted_p * self.holm).min(1.0));
             said.push(match test.above {
-                None => format!("body {} ({}, {p})", moved(test).word(), self.body_words()),
+                None => format!("body {} ({}, {p})", moved(test).word(), self.body_words(body_kind)),
                 Some(edge) => format!("tail {} ({}, {p})", moved(test).word(), self.tail_words(edge)),
             });
         }
@@ -175,15 +160,36 @@ impl Evidence<'_> {
                 format!("neither body nor tail differ more than by chance ({p})")
             });
         }
-        if let Some(but) = self.disagreement(outcome) {
-            said.push(but);
+        let (opposite, but) = self.disagreement(outcome);
+        if opposite {
+            outcome = Outcome::Mixed;
         }
+        said.extend(but);
         Verdict::new(outcome, said.join("; "))
     }
 
-    pub(super) fn body_words(&self) -> String {
-        let p50 = self.figure(quantile(50)).and_then(|figure| figure.change);
-        let change = p50.map(|change| format!("p50 {}, ", words::relative(change.span))).unwrap_or_default();
+    /// The decile or quartile of the body that changed most, and by how much: from 0 to anything there is no
+    /// number, and it counts as any.
+    fn largest_change_of_body(&self) -> (FigureKind, f64) {
+        let [baseline, candidate] = self.pools;
+        let fine = baseline.is_fine() && candidate.is_fine();
+        let size = |kind: FigureKind| match change(baseline, candidate, kind, fine) {
+            Some(span) => span.middle().abs(),
+            None if baseline.estimate(kind) != candidate.estimate(kind) => f64::INFINITY,
+            None => 0.0,
+        };
+        let kinds = [50, 25, 75, 90].map(quantile).map(|kind| (kind, size(kind)));
+        // The first of equals: the median is what people know.
+        kinds.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((quantile(50), 0.0))
+    }
+
+    /// The change of `kind` and P(candidate > baseline).
+    pub(super) fn body_words(&self, kind: FigureKind) -> String {
+        let [baseline, candidate] = self.pools;
+        let fine = baseline.is_fine() && candidate.is_fine();
+        let change = change(baseline, candidate, kind, fine);
+        let change =
+            change.map(|span| format!("{} {}, ", kind.name(), words::relative(span))).unwrap_or_default();
         let counts = self.pools.map(Pool::whole_counts);
         let greater = probability_greater_binned(&counts[0], &counts[1]).unwrap_or(0.5);
         format!("{change}P(candidate > baseline) {greater:.2}")
@@ -194,25 +200,51 @@ impl Evidence<'_> {
         format!("{before} -> {after} from {} on", words::edge(edge, self.quantity))
     }
 
-    /// Figures that do not go along with the outcome, so that one word does not hide them.
-    fn disagreement(&self, outcome: Outcome) -> Option<String> {
-        let (Outcome::Better | Outcome::Worse) = outcome else { return None };
-        let along = if outcome == Outcome::Better { Direction::Better } else { Direction::Worse };
+    /// Figures that do not go along with the outcome, so that one word does not hide them, and whether one
+    /// of them surely goes the other way.
+    fn disagreement(&self, outcome: Outcome) -> (bool, Option<String>) {
+        let along = match outcome {
+            Outcome::Better => Direction::Better,
+            Outcome::Worse => Direction::Worse,
+            Outcome::NoDifference => Direction::Same,
+            _ => return (false, None),
+        };
+        let mut opposite = false;
         let mut against = Vec::new();
-        if let Some(Figure { change: Some(change), .. }) = self.figure(FigureKind::Mean)
-            && let Some(Span { low, high }) = change.interval
-            && low <= 0.0
-            && high >= 0.0
-        {
-            against.push(format!("the interval of the mean ({}) includes 0", words::relative(change.span)));
+        let kinds = [
+            (FigureKind::Mean, "the mean"),
+            (quantile(90), "p90"),
+            (FigureKind::TimeShare, "the time share"),
+        ];
+        for (kind, name) in kinds {
+            let Some(figure) = self.figure(kind) else { continue };
+            let Some(Change { span, interval: Some(interval) }) = figure.change else { continue };
+            let sure = interval.low > 0.0 || interval.high < 0.0;
+            let direction = if sure { self.direction(span.middle()) } else { Direction::Same };
+            let words = if kind.is_share() { words::points(span) } else { words::relative(span) };
+            if direction != Direction::Same && direction != along && self.is_large(figure) {
+                // Without a difference per event a time share says that there were more events.
+                opposite |= along != Direction::Same;
+                against.push(format!("{name} is {} ({words})", direction.word()));
+            } else if kind == FigureKind::Mean && along != Direction::Same && !sure {
+                against.push(format!("the interval of the mean ({words}) includes 0"));
+            }
         }
         for (kind, name) in [(quantile(99), "p99"), (FigureKind::Max, "the maximum")] {
             let change = self.change(kind);
-            if change.abs() >= self.least_change && self.direction(change) != along {
+            let large = change.abs() >= self.least_change && along != Direction::Same;
+            if large && self.direction(change) != along {
                 against.push(format!("{name} is {}", if change < 0.0 { "lower" } else { "higher" }));
             }
         }
-        (!against.is_empty()).then(|| format!("but {}", against.join(" and ")))
+        (opposite, (!against.is_empty()).then(|| format!("but {}", against.join(" and "))))
+    }
+
+    /// Whether a figure changed by `least_change` of itself.
+    fn is_large(&self, figure: &Figure) -> bool {
+        let (Some(from), Some(to)) = (figure.baseline, figure.candidate) else { return false };
+        let (from, to) = (from.middle(), to.middle());
+        (to - from).abs() >= self.least_change * from.abs().max(to.abs())
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) fn binary(edge: f64) -> String {
 pub(crate) fn plain(edge: f64) -> String {
     match edge {
         edge if edge.is_infinite() => "...".to_owned(),
+        edge if edge.abs() >= 1e15 => format!("{edge:.3e}"),
         edge if edge.fract() == 0.0 => format!("{edge}"),
         edge => number(edge, 4),
     }
@@ -70,6 +71,9 @@ pub(crate) fn short(ns: f64) -> String {
 pub(super) fn number(value: f64, digits: u32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
+    }
+    if value.abs() >= 1e15 {
+        return format!("{value:.2e}");
     }
     let before = value.abs().log10().floor() as i32 + 1;
     let after = (i32::try_from(digits).unwrap_or(3) - before).clamp(0, 12) as usize;

@@ -120,18 +120,65 @@ fn the_unit_follows_from_what_there_is() {
 #[test]
 fn losses_make_a_metric_incomparable() {
     let mut lossy = recording("a", &vec![vec![100; 10]; 5]);
-    lossy.losses = [(crate::Loss::WaitStartMissing, 30)].into();
+    lossy.losses = [(crate::Loss::SectionOverwritten, 30)].into();
     lossy.totals.counters = [(crate::Counter::Sections, 100)].into();
     let comparison = compared(&side_of(vec![lossy]), &side_of(vec![recording("a", &vec![vec![100; 10]; 5])]));
     let verdict = &comparison.measures[0].verdict;
     assert_eq!((verdict.outcome, comparison.exit_code), (Outcome::NotComparable, 4));
-    assert!(verdict.reason.starts_with("30.00 % of the baseline's events were lost"), "{}", verdict.reason);
+    assert!(verdict.reason.starts_with("30.00 % of the baseline's sections were lost"), "{}", verdict.reason);
 }
 
 #[test]
-fn a_second_copy_is_told() {
+fn a_second_copy_is_refused() {
     let one = recording("a", &vec![vec![100; 10]; 5]);
-    let side = side_of(vec![one.clone(), one]);
-    let warnings = compared(&side, &side).baseline.warnings;
-    assert!(warnings[0].contains("second copy"), "{warnings:?}");
+    let mut side = side_of(vec![one.clone()]);
+    let error = side.add(Input::Recording(Box::new(one)), "copy.json", None).unwrap_err();
+    assert_eq!(error, "0.json and copy.json are the same recording; it would count twice");
+}
+
+/// Sides with very different numbers of events per interval (Behrens and Fisher's problem).
+#[test]
+fn a_busy_side_and_a_quiet_one_are_not_different_for_that() {
+    let values = |interval: u64, events: u64| -> Vec<u64> {
+        (0..events).map(|event| 1_000 + (event * 7_919 + interval * 104_729) % 5_000).collect()
+    };
+    let side =
+        |events: u64| side_of(vec![recording("a", &(0..40).map(|i| values(i, events)).collect::<Vec<_>>())]);
+    let comparison = compared(&side(1_000), &side(10));
+    let verdict = &comparison.measures[0].verdict;
+    assert_eq!(verdict.outcome, Outcome::NoDifference, "{}", verdict.reason);
+}
+
+/// Each event is faster and there are ten times as many: not simply better.
+#[test]
+fn more_time_in_all_is_not_hidden() {
+    let side = |events: u64, base: u64| {
+        let values =
+            |i: u64| (0..events).map(|event| base + (event * 7 + i * 13) % 100).collect::<Vec<u64>>();
+        side_of(vec![recording("a", &(0..20).map(values).collect::<Vec<_>>())])
+    };
+    let comparison = compared(&side(50, 1_000), &side(500, 800));
+    let verdict = &comparison.measures[0].verdict;
+    assert_eq!((verdict.outcome, comparison.exit_code), (Outcome::Mixed, 1), "{}", verdict.reason);
+    assert!(verdict.reason.contains("but the time share is worse"), "{}", verdict.reason);
+}
+
+/// Few runs and many measures: what differs by far must not leave the word to what does not.
+#[test]
+fn few_runs_are_not_enough_for_many_measures() {
+    let side = |factor: u64| {
+        let runs = (0..4_u64).map(|run| {
+            let mut one = recording("a", &[(0..20).map(|k| (1_000 + 10 * run + k) * factor).collect()]);
+            one.provenance.started = format!("2026-01-02T03:04:{run:02}Z");
+            let irqs_off = one.totals.metrics[&Metric::IrqsOff].clone();
+            let flush = recording("a", &[(0..20).map(|k| 5_000 + 10 * run + k).collect()]);
+            one.totals.metrics.insert(Metric::LockHold, irqs_off);
+            one.totals.metrics.insert(Metric::Flush, flush.totals.metrics[&Metric::IrqsOff].clone());
+            one.intervals.clear();
+            one
+        });
+        side_of(runs.collect())
+    };
+    let comparison = compared(&side(1), &side(10));
+    assert_eq!((comparison.verdict.outcome, comparison.exit_code), (Outcome::NotEnoughData, 3));
 }

@@ -40,7 +40,7 @@ fn a_rule_decides_what_is_unreplicated() {
     let decide = |rules: &[&str]| {
         let rules: Vec<Rule> = rules.iter().map(|rule| format!("{name}.{rule}").parse().unwrap()).collect();
         let above = rules.iter().filter_map(Rule::above_ns).collect::<Vec<_>>();
-        let options = Options { above_ns: (!above.is_empty()).then_some(above), ..Options::default() };
+        let options = Options { above_ns: above, keep_usual: true, ..Options::default() };
         compare(&baseline, &candidate, &options, &rules).unwrap().exit_code
     };
     assert_eq!(decide(&["p50>+10%"]), 0);

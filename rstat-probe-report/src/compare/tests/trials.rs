@@ -91,6 +91,14 @@ fn nor_with_few_intervals_and_wide_spread() {
 }
 
 #[test]
+fn nor_when_one_side_has_ten_times_the_events() {
+    let busy = Model { events: 100.0, ..STORM };
+    let quiet = Model { events: 10.0, ..STORM };
+    let share = shares(TRIALS, busy, quiet);
+    assert!(told("false alarms, 100 against 10 events an interval", share(&ALARMS)) <= 0.07);
+}
+
+#[test]
 fn nor_when_neighbours_are_alike() {
     let slow = Model { between: 0.3, memory: 0.7, ..STORM };
     let share = shares(TRIALS, slow, slow);

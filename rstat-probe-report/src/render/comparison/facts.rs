@@ -18,7 +18,7 @@ pub(super) fn head(comparison: &Comparison) -> Vec<Fact> {
             RuleOutcome::Broken => "BROKEN",
             RuleOutcome::Undecided => "cannot be decided",
         };
-        facts.push(("rule", format!("{}: {how}, found {}", escaped(&rule.rule), rule.words)));
+        facts.push(("rule", format!("{}: {how} ({})", escaped(&rule.rule), rule.words)));
     }
     facts.push(("baseline", side(&comparison.baseline)));
     facts.push(("candidate", side(&comparison.candidate)));
@@ -31,10 +31,7 @@ pub(super) fn head(comparison: &Comparison) -> Vec<Fact> {
         if more > 0 {
             facts.push(("warning", format!("{name}: and {more} more, all of them in --format json")));
         }
-        if side.lost_share > 0.001 {
-            let share = words::percent(side.lost_share);
-            facts.push(("warning", format!("{name}: {share} of the events are known to be lost")));
-        }
+        facts.extend(side.losses.iter().map(|loss| ("warning", format!("{name}: {loss}"))));
     }
     facts
 }
@@ -124,7 +121,13 @@ pub(super) fn below(measure: &Measure, is_only: bool) -> Vec<Fact> {
         } else {
             ""
         };
-        facts.push(("units", format!("{left} against {right} {noun}{worth}{only}")));
+        let filled = if measure.units_with_events == measure.units {
+            String::new()
+        } else {
+            let [left, right] = measure.units_with_events;
+            format!(", {left} and {right} of them with events")
+        };
+        facts.push(("units", format!("{left} against {right} {noun}{filled}{worth}{only}")));
     }
     facts.extend(measure.notes.iter().map(|note| ("note", escaped(note))));
     // The one verdict there is stands at the top.
