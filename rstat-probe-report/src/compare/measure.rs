@@ -305,7 +305,7 @@ const fn is_resampled(kind: FigureKind) -> bool {
 
 /// Why a figure that one expects is missing.
 fn explain_gaps(measure: &mut Measure, pools: &[Pool<'_>; 2]) {
-    if measure.level == Level::Sample {
+    if measure.quantity != Quantity::Time || measure.level == Level::Sample {
         return;
     }
     let without = |side: usize| pools[side].length_s.is_none_or(|length| length <= 0.0);

@@ -152,9 +152,7 @@ pub fn compare(
     // Where something was measured on neither side there is nothing to say.
     measures.retain(|measure| measure.events != [0, 0] || measure.verdict.outcome != Outcome::NotEnoughData);
     let notes = shared_notes(&mut measures);
-    let verdicts: Vec<(&str, &Verdict)> =
-        measures.iter().map(|measure| (measure.name.as_str(), &measure.verdict)).collect();
-    let verdict = overall::overall(&verdicts);
+    let verdict = overall::overall(&measures);
     let exit_code = exit_code(&verdict, &rules);
     Ok(Comparison {
         schema: SCHEMA,

@@ -1,14 +1,17 @@
 //! The outcome of several measures together.
 
+use super::measure::Measure;
 use super::side::metric;
 use super::verdict::{Outcome, Verdict};
 
 /// The outcome of several measures together: one that could not be told does not spoil those that could.
-pub(super) fn overall(verdicts: &[(&str, &Verdict)]) -> Verdict {
+pub(super) fn overall(measures: &[Measure]) -> Verdict {
+    let verdicts: Vec<(&str, &Verdict)> =
+        measures.iter().map(|measure| (measure.name.as_str(), &measure.verdict)).collect();
     // What was tested decides; what only describes does so where there is nothing else.
     let decided = |verdict: &Verdict| verdict.outcome < Outcome::NotEnoughData;
     let tested = verdicts.iter().any(|(_, verdict)| decided(verdict) && !verdict.unreplicated);
-    let all = verdicts;
+    let all = &verdicts[..];
     let verdicts: Vec<(&str, &Verdict)> =
         all.iter().copied().filter(|(_, verdict)| !tested || !verdict.unreplicated).collect();
     let unreplicated = !tested && verdicts.iter().any(|(_, verdict)| verdict.unreplicated);
@@ -17,8 +20,9 @@ pub(super) fn overall(verdicts: &[(&str, &Verdict)]) -> Verdict {
     };
     // What a load says of itself does not stand for the kernel's own metrics.
     let of_kernel = |name: &str| metric(name).is_some();
-    let kernel_is_open = verdicts.iter().any(|(name, _)| of_kernel(name))
-        && !verdicts.iter().any(|(name, verdict)| of_kernel(name) && decided(verdict));
+    let kernel = || measures.iter().filter(|measure| of_kernel(&measure.name));
+    let kernel_is_open = kernel().any(|measure| measure.events.iter().all(|events| *events > 0))
+        && !kernel().any(|measure| decided(&measure.verdict));
     let votes = |outcome: Outcome| -> usize {
         with(outcome).into_iter().filter(|name| !kernel_is_open || of_kernel(name)).count()
     };

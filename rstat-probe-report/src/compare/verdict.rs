@@ -179,8 +179,10 @@ impl Evidence<'_> {
             None => 0.0,
         };
         let kinds = [50, 25, 75, 90].map(quantile).map(|kind| (kind, size(kind)));
-        // The first of equals: the median is what people know.
-        kinds.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((quantile(50), 0.0))
+        // The median is what people know.
+        let median = kinds[0];
+        let largest = kinds.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(median);
+        if median.1 >= self.least_change { median } else { largest }
     }
 
     /// The change of `kind` and P(candidate > baseline).

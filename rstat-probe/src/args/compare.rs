@@ -43,7 +43,8 @@ pub(crate) struct CompareArguments {
     /// Exit with 1 when this holds; can be given several times. A limit with a sign is one of the
     /// change, as irqs_off.p99>+10% or load.accesses_per_second.mean<-5%, one without is one of the
     /// candidate, as flush.max>50ms or lock_hold.above_1ms>0.1%. Figures: count, rate, time_share,
-    /// mean, p50, p90, p99, p99.9, max, above_TIME.
+    /// mean, p50, p90, p99, p99.9, max, above_TIME; a change of time_share or above_TIME is one in
+    /// percentage points.
     #[arg(long, value_name = "RULE")]
     pub fail_on: Vec<Rule>,
     /// Compare these measures only, by their names in the report and with commas between them.

@@ -70,7 +70,7 @@ fn of_rules() {
     }
     let arguments = ["a.json", "--with", "slow.json", "--fail-on", "irqs_off.p50>+30%"];
     let output = compare(folder.path(), arguments);
-    assert!(report(&output, 1).contains("\nrule: irqs_off.p50>+30%: BROKEN, found +"), "{output:?}");
+    assert!(report(&output, 1).contains("\nrule: irqs_off.p50>+30%: BROKEN (+"), "{output:?}");
 }
 
 /// One histogram a side is described, unless a rule decides.
@@ -155,7 +155,7 @@ fn of_what_is_refused() {
         ),
         (&["-", "--with", "-"], "- is named twice, but there is only one standard input".to_owned()),
         (&["-:flush", "-:irqs_off", "--with", "a.json"], "- is named twice".to_owned()),
-        (&[&micro, "--with", "a.json"], format!("{}: ", sample("21").display())),
+        (&[&micro, "--with", "a.json"], format!("{} holds no histogram named", sample("21").display())),
     ] {
         let line = refusal(&compare(folder.path(), arguments.iter().copied()));
         assert!(line.starts_with(&right), "{arguments:?}: {line}\nis not\n{right}");

@@ -95,13 +95,14 @@ fn runs_are_the_units_of_many_files() {
     assert!(measure(&intervals, "irqs_off")["units"][0].as_u64().unwrap() > 6);
 }
 
-/// A recording that is named twice is warned of: it would count as two runs.
+/// A recording that is named twice would count as two runs.
 #[test]
-fn copies_are_warned_of() {
+fn copies_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     save(folder.path(), "a.json", &made(1, 100));
     let output = compare(folder.path(), ["a.json", "./a.json", "--with", "a.json", "--only", "flush"]);
-    assert!(text(&output.stdout).contains("warning: baseline: ./a.json is a second copy"), "{output:?}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("a.json and ./a.json are the same recording"), "{output:?}");
 }
 
 #[test]
