@@ -41,6 +41,9 @@ struct Interval<'a> {
     payload: &'a str,
 }
 
+/// Nobody measured longer: 30 years. The lengths of all intervals add up to something finite then.
+const LONGEST_INTERVAL: f64 = 1e9;
+
 /// Takes `text` apart.
 fn interval(text: &str) -> Result<Interval<'_>, String> {
     let mut columns = text.split([',', ' ', '\t']).filter(|column| !column.is_empty()).peekable();
@@ -49,6 +52,9 @@ fn interval(text: &str) -> Result<Interval<'_>, String> {
     let mut next = |what: &str| columns.next().ok_or_else(|| format!("no {what} in an interval"));
     let start = seconds(next("start")?)?;
     let length = seconds(next("length")?)?;
+    if !(0.0..=LONGEST_INTERVAL).contains(&length) {
+        return Err(format!("an interval of {length:e} s"));
+    }
     let max = next("maximum")?;
     seconds(max)?;
     let payload = next("histogram")?;

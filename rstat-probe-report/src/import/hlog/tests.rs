@@ -92,7 +92,9 @@ fn damage_is_told() {
     let other = import_any(&LINE.replace("0.040", "7.5"), "x").unwrap();
     assert!(other.warnings[0].contains("1 of 1 intervals"), "{:?}", other.warnings);
     assert_eq!((other.histograms[0].unit, &other.scalars["max_unit_ratio"]), (None, &Value::Null));
-    for (from, to) in [("1.000", "x"), ("0.040", "NaN"), ("0.040,", "0.040,5,")] {
+    for (from, to) in
+        [("1.000", "x"), ("1.000", "1e308"), ("1.000", "-1"), ("0.040", "NaN"), ("0.040,", "0.040,5,")]
+    {
         assert!(
             error(&format!("{LINE}\n{}\n{LINE}", LINE.replacen(from, to, 1))).starts_with("x:2: "),
             "{to}"
