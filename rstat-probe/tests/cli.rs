@@ -82,6 +82,15 @@ fn assert_repeats_nothing(line: &str) {
     assert!(parts.windows(2).all(|pair| pair[0] != pair[1]), "says it twice: {line}");
 }
 
+/// What is in a folder, by name.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
 #[track_caller]
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()

@@ -91,9 +91,17 @@ fn fullest(parts: &[&Part], bins: &[Bin]) -> f64 {
     counts.iter().copied().fold(0.0, f64::max) / counts.iter().sum::<f64>().max(1.0)
 }
 
-/// Share of all events in the fullest bucket of their own.
+/// Share of all events in the fullest bucket of their own, whichever part has it.
 fn fullest_own(parts: &[&Part]) -> f64 {
-    let rows = parts.iter().flat_map(|part| part.rows()).collect::<Vec<_>>();
+    let mut rows: Vec<Row> = parts.iter().flat_map(|part| part.rows()).collect();
+    rows.sort_by(|a, b| a.low.total_cmp(&b.low).then(a.high.total_cmp(&b.high)));
+    rows.dedup_by(|next, kept| {
+        let same = next.low == kept.low && next.high == kept.high;
+        if same {
+            kept.count = kept.count.saturating_add(next.count);
+        }
+        same
+    });
     let all: f64 = rows.iter().map(|row| row.count as f64).sum();
     rows.iter().map(|row| row.count as f64).fold(0.0, f64::max) / all.max(1.0)
 }

@@ -13,6 +13,8 @@ mod difference;
 mod figure;
 mod judge;
 mod kinds;
+mod losses;
+mod matching;
 mod measure;
 mod overall;
 mod pairing;

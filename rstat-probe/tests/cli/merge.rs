@@ -12,7 +12,7 @@ use rstat_probe_report::fleet::FLEET_SCHEMA;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{recording, refusal, text};
+use crate::{names, recording, refusal, text};
 
 /// A folder with recordings of the hosts a, b and c, and a second one of a.
 fn folder() -> TempDir {
@@ -53,15 +53,6 @@ fn fleet(text: &str) -> Value {
     let faults: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert_eq!(faults, Vec::<String>::new());
     json
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]

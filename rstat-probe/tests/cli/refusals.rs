@@ -4,22 +4,13 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use assert_cmd::Command;
 
-use crate::{error_line, refusal, text};
+use crate::{error_line, names, refusal, text};
 
 /// `run` with `arguments` in `folder`. Short, for the case that it is not refused.
 fn run(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = crate::tool();
     command.current_dir(folder).env("TMPDIR", folder).arg("run").args(arguments).args(["--", "true"]);
     command
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 /// Asserts that `arguments` are refused in a line that begins so, and that nothing was written.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::import::{Imported, ImportedBucket, ImportedHistogram};
 
 fn intervals() -> impl Strategy<Value = Vec<Vec<u64>>> {
     let value = (0..40_u32, any::<u64>()).prop_map(|(bits, value)| value >> (63 - bits));
@@ -147,6 +148,32 @@ fn a_busy_side_and_a_quiet_one_are_not_different_for_that() {
     let comparison = compared(&side(1_000), &side(10));
     let verdict = &comparison.measures[0].verdict;
     assert_eq!(verdict.outcome, Outcome::NoDifference, "{}", verdict.reason);
+}
+
+/// Many runs that have nearly all of their events in one bucket, the same one: that is what they are like.
+#[test]
+fn one_full_bucket_in_many_runs_is_compared() {
+    let side = |tail: u64| {
+        let mut side = Side::new("side", false);
+        for run in 0..6 {
+            let buckets = [(16.0, 32.0, 9_700 + run), (32.0, 64.0, 200 + tail), (64.0, 128.0, 100)];
+            let buckets =
+                buckets.map(|(low, high, count)| ImportedBucket { low: Some(low), high: Some(high), count });
+            let histogram = ImportedHistogram {
+                name: "x".to_owned(),
+                unit: Some(Unit::Us),
+                buckets: buckets.to_vec(),
+                ..ImportedHistogram::default()
+            };
+            let imported = Imported { histograms: vec![histogram], ..Imported::default() };
+            side.add(Input::Foreign(imported), &run.to_string(), None).unwrap();
+        }
+        side
+    };
+    let comparison = compared(&side(0), &side(400));
+    let measure = &comparison.measures[0];
+    assert_eq!((measure.level, measure.units), (Level::Run, [6, 6]));
+    assert_eq!(measure.verdict.outcome, Outcome::Worse, "{}", measure.verdict.reason);
 }
 
 /// Each event is faster and there are ten times as many: not simply better.
