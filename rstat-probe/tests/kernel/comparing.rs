@@ -89,9 +89,11 @@ fn one_load_is_no_difference_and_a_slowed_one_is() {
     }
     assert_eq!(alike["measures"][0]["level"], "run");
 
-    // The readers share their CPUs with twice as many others: fewer reads, and slower ones.
+    // The readers share their CPUs with twice as many others: fewer reads. What a read takes while it is not
+    // interrupted stays as it was, so that nothing is said here of latencies and holds.
     let (slowed, code) = compare(&sides[0], &sides[2]);
     assert_eq!(code, Some(1), "{slowed}");
     assert_eq!(outcome(&slowed, "load.accesses_per_second"), "worse", "{slowed}");
-    assert!(["worse", "mixed"].contains(&outcome(&slowed, "load.latency")), "{slowed}");
+    let overall = slowed["verdict"]["outcome"].as_str().unwrap();
+    assert!(["worse", "mixed"].contains(&overall), "{slowed}");
 }
