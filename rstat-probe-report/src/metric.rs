@@ -109,13 +109,18 @@ named_enum! {
         Sections = "sections", "acquisitions of an rstat lock";
         /// Flushes that ended.
         Flushes = "flushes", "flushes that ended";
-        /// Releases with the tracepoint argument `cpu` >= 0.
+        /// Releases inside a flush: with the tracepoint argument `cpu` >= 0, or inside the walk
+        /// over the CPUs.
         Yields = "yields", "releases inside a flush, after one CPU";
         /// Acquisitions that had to wait.
         Contended = "contended", "acquisitions that had to wait";
         /// Flushes whose return from the flush function was not seen: `flush` has them up to their
         /// last release.
         UnseenReturns = "unseen_returns", "flushes timed up to their last release";
+        /// Sections whose release could not be seen and whose end was inferred.
+        InferredEnds = "inferred_ends", "sections whose end was inferred";
+        /// Upper bound of what all sections with an inferred end together lack, ns.
+        UnseenHoldNs = "unseen_hold_ns", "ns that sections with an inferred end lack at most";
     }
 }
 
@@ -136,6 +141,9 @@ named_enum! {
         /// The release of a section was never seen.
         SectionOverwritten = "section_overwritten",
             "the release of a section was not seen: lock_hold and irqs_off lack that section";
+        /// The section that follows a yield could not be seen.
+        SectionUnseen = "section_unseen",
+            "the section after a yield was not seen: sections, lock_hold and irqs_off lack it";
         /// A section was released by another thread than its owner.
         TaskMismatch = "task_mismatch",
             "a section was released by another thread: lock_hold and irqs_off lack that section";
@@ -149,7 +157,7 @@ named_enum! {
             "begin or end was not seen on a per-CPU lock: cpu_lock_wait or cpu_lock_hold lacks it";
         /// The kernel skipped a program because one was already running on that CPU.
         RecursionMisses = "recursion_misses",
-            "the kernel skipped a program that interrupted another: any metric may lack an event";
+            "the kernel skipped a program that interrupted another: at most so many events are missing";
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Recording {
     pub overhead: Overhead,
     /// The command that ran meanwhile.
     pub workload: Option<Workload>,
+    /// By lock, where the kernel has several (6.16 and later) and the tool can tell them apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<LockTotals>,
     /// Attribution tables; none in this version.
     pub tables: Vec<serde_json::Value>,
     /// Slow events; none in this version.
@@ -106,6 +109,21 @@ pub struct Totals {
     pub metrics: BTreeMap<Metric, Histogram>,
     /// By counter; absent means 0.
     pub counters: BTreeMap<Counter, u64>,
+}
+
+/// The sections on one of the main rstat locks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockTotals {
+    /// `base` (`rstat_base_lock`), the name of a subsystem (its `rstat_ss_lock`), or `unknown`.
+    pub lock: String,
+    /// Sections that ended.
+    pub sections: u64,
+    /// Those that had waited.
+    pub contended: u64,
+    /// Sum of the holds, ns.
+    pub hold_ns: u64,
+    /// Longest hold, ns.
+    pub max_hold_ns: u64,
 }
 
 /// What was going on at the edges of the measurement. Counted, because it is in no histogram.

@@ -29,6 +29,9 @@ pub struct Provenance {
     pub cpus: Cpus,
     /// Command line of the tool.
     pub command_line: Vec<String>,
+    /// The way of measuring, as `tracepoints`; absent in recordings of versions that knew one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
     /// Hooks that were attached.
     pub hooks: Vec<Hook>,
     /// Hooks that were not, with the reason.

@@ -67,6 +67,7 @@ fn empty() -> Recording {
             command_line: ["rstat-probe", "run", "-d", "2500ms", "--", "echo", "a b\u{1b}[2J"]
                 .map(text)
                 .to_vec(),
+            strategy: Some(text("tracepoints")),
             hooks: vec![Hook {
                 hook: text("cgroup_rstat_locked"),
                 attach: text("raw_tracepoint"),
@@ -96,6 +97,13 @@ fn empty() -> Recording {
         totals: Totals::default(),
         intervals: Vec::new(),
         losses: BTreeMap::new(),
+        locks: vec![LockTotals {
+            lock: text("memory"),
+            sections: 6,
+            contended: 2,
+            hold_ns: 4_500_000,
+            max_hold_ns: 1_048_576,
+        }],
         open: Open { at_end: 1, flushes_at_start: 1, ..Open::default() },
         overhead: Overhead {
             sampled: Some(OverheadSample {

@@ -43,6 +43,9 @@ pub(super) fn write_heading(w: &mut impl Write, recording: &Recording, page: Pag
     page.write_fact(w, "CPUs", &cpus)?;
     page.write_fact(w, "measured", &measured)?;
     page.write_fact(w, "command", &command_line(&at.command_line))?;
+    if let Some(strategy) = &at.strategy {
+        page.write_fact(w, "strategy", &escaped(strategy))?;
+    }
     let hooks: Vec<String> =
         at.hooks.iter().map(|hook| escaped(&format!("{} ({})", hook.hook, hook.attach))).collect();
     page.write_fact(w, "hooks", if hooks.is_empty() { "none".to_owned() } else { hooks.join(", ") }.as_str())
@@ -62,6 +65,7 @@ fn ended(by: &EndedBy) -> String {
 pub(super) fn write_facts(w: &mut impl Write, recording: &Recording, page: Page) -> io::Result<()> {
     write_counters(w, &recording.totals, recording.duration_ns, page)?;
     page.write_fact(w, "yield", &recording.provenance.yield_behaviour.sentence())?;
+    write_locks(w, recording, page)?;
     write_losses(w, &recording.losses, page)?;
     write_overflows(w, &recording.totals, page)?;
     page.write_fact(w, "edges", &edges(&recording.open))?;
@@ -93,10 +97,43 @@ pub(in crate::render) fn write_counters(
 ) -> io::Result<()> {
     let counters: Vec<String> = Counter::ALL
         .iter()
+        .filter(|counter| **counter != Counter::UnseenHoldNs)
         .filter_map(|counter| Some((counter, *totals.counters.get(counter)?)))
         .map(|(name, count)| format!("{name} {} ({})", units::count(count), rate(count, elapsed)))
         .collect();
-    if counters.is_empty() { Ok(()) } else { page.write_fact(w, "counters", &counters.join(", ")) }
+    if !counters.is_empty() {
+        page.write_fact(w, "counters", &counters.join(", "))?;
+    }
+    let (ends, lacking) = (Counter::InferredEnds, Counter::UnseenHoldNs);
+    match totals.counters.get(&ends).zip(totals.counters.get(&lacking)) {
+        Some((&ends, &lacking)) if ends > 0 => {
+            let each = units::duration_f64(lacking as f64 / ends as f64, 2);
+            let text = format!(
+                "releases cannot be seen on this kernel: lock_hold and irqs_off lack at most {each} a section on average"
+            );
+            page.write_fact(w, "precision", &text)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the sections by lock, where the kernel has several.
+fn write_locks(w: &mut impl Write, recording: &Recording, page: Page) -> io::Result<()> {
+    let locks: Vec<String> = recording
+        .locks
+        .iter()
+        .map(|lock| {
+            format!(
+                "{} {} ({} contended, held {}, longest {})",
+                escaped(&lock.lock),
+                units::counted(lock.sections, "section", "sections"),
+                units::count(lock.contended),
+                units::duration(lock.hold_ns, 3),
+                units::duration(lock.max_hold_ns, 3)
+            )
+        })
+        .collect();
+    if locks.is_empty() { Ok(()) } else { page.write_fact(w, "locks", &locks.join("; ")) }
 }
 
 /// Writes which metrics have events that no bucket tells apart.

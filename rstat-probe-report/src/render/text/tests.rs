@@ -114,3 +114,15 @@ fn nothing_measured_says_so() {
     assert!(text.contains("no metric could be measured"), "{text}");
     assert!(text.contains("counters: sections 0 (-)"), "{text}");
 }
+
+#[test]
+fn inferred_ends_say_what_they_may_lack() {
+    let mut recording = sample();
+    assert!(!report(&recording, TextOptions::default()).contains("precision"));
+    recording.totals.counters.insert(Counter::InferredEnds, 4);
+    recording.totals.counters.insert(Counter::UnseenHoldNs, 5_000);
+    let text = report(&recording, TextOptions { width: None, ..TextOptions::default() });
+    assert!(text.contains("inferred_ends 4 "), "{text}");
+    assert!(!text.contains("unseen_hold_ns"), "{text}");
+    assert!(text.contains("lack at most 1.3 us a"), "{text}");
+}
