@@ -31,8 +31,8 @@ pub struct WireHistogram {
     pub slots: [u64; SLOTS],
 }
 
-/// The section that this CPU is in. Map `OPEN`, indexed by [`OpenKind`]. `start == 0` means none, or one that began before the
-/// measurement did.
+/// The section that this CPU is in. Map `OPEN`, indexed by [`OpenKind`]; on PREEMPT_RT map
+/// `OPEN_BY_THREAD`. `start == 0` means none, or one that began before the measurement did.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OpenSection {
@@ -40,12 +40,27 @@ pub struct OpenSection {
     pub start: u64,
     /// Begin of the wait before it, 0 when it did not wait or the begin is unknown.
     pub wait_start: u64,
+    /// When this CPU began to spin for the lock, with IRQs off; 0 when it did not. Written by the
+    /// slow path's program before the section begins, cleared when it ends.
+    pub spin_start: u64,
+    /// Begin of the flush whose walk over the CPUs the section is part of, 0 when it is in none.
+    /// Only kept on kernels without tracepoints.
+    pub flush_start: u64,
+    /// When the walk ended whose section ended with it, see [`SectionStats::unseen_hold`].
+    pub walk_end: u64,
     /// Thread id of the owner.
     pub thread: u32,
     /// The tracepoint's `cpu` argument: the CPU whose counters are flushed, or -1.
     pub cpu: i32,
     /// 1 when the acquisition had to wait.
-    pub contended: u64,
+    pub contended: u32,
+    /// 1 when the section ends with the walk, because its release cannot be seen.
+    pub ends_with_walk: u32,
+    /// Thread id that `subsystem` is true for, 0 for none. Not part of the section: it saves a
+    /// look-up for each section of a flush.
+    pub flush_thread: u32,
+    /// Index into [`SectionStats::subsystems`] of the flush of `flush_thread`.
+    pub subsystem: u32,
 }
 
 /// Index into `OPEN`: the main and the per-CPU locks nest.
@@ -83,10 +98,38 @@ pub struct LockStats {
     pub section_overwritten: u64,
     /// Lost: intervals that ended before they began.
     pub clock_backwards: u64,
+    /// Lost: sections after a yield, where the acquisition cannot be seen.
+    pub section_unseen: u64,
 }
 
+/// What is known per lock from 6.16 on, where each subsystem has its own. Times in ns.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SubsystemStats {
+    /// Sections that ended.
+    pub sections: u64,
+    /// Those that had waited.
+    pub contended: u64,
+    /// Sum of the holds.
+    pub hold: u64,
+    /// Longest hold.
+    pub hold_max: u64,
+}
+
+/// Index into [`SectionStats::subsystems`]: the lock of the base statistics (`rstat_base_lock`).
+pub const SUBSYSTEM_BASE: u32 = 0;
+/// Index of a subsystem whose `cgroup_subsys.id` is 0; the kernel has at most 16 of them
+/// (`CGROUP_SUBSYS_COUNT` in kernel/cgroup/cgroup.c).
+pub const SUBSYSTEM_FIRST: u32 = 1;
+/// Index of sections whose lock is not known.
+pub const SUBSYSTEM_UNKNOWN: u32 = 17;
+/// Length of [`SectionStats::subsystems`].
+pub const SUBSYSTEMS: usize = 18;
+
 /// Everything about the main rstat locks on one CPU. Map `SECTIONS`, written by the programs on
-/// `cgroup_rstat_locked` and `cgroup_rstat_unlock`.
+/// `cgroup_rstat_locked` and `cgroup_rstat_unlock`, or by those on the lock's functions and the
+/// walk, all of which run with IRQs off. On PREEMPT_RT they do not, but no two of them write the
+/// same word there.
 ///
 /// A program may still be writing the buffer that user space just turned away from. Writers raise
 /// `updates_begun` before and `updates_ended` after an update; the kernel copies upwards, so a
@@ -98,7 +141,7 @@ pub struct SectionStats {
     pub updates_ended: u64,
     /// The locks themselves.
     pub lock: LockStats,
-    /// Releases with `cpu >= 0`.
+    /// Releases inside a flush: with `cpu >= 0`, or inside the walk.
     pub yields: u64,
     /// Flushes that ended.
     pub flushes: u64,
@@ -108,13 +151,20 @@ pub struct SectionStats {
     pub flush_map_full: u64,
     /// Flushes whose return was not seen, recorded up to their last release.
     pub unseen_returns: u64,
+    /// Sections whose release cannot be seen and that were taken to end with the walk.
+    pub inferred_ends: u64,
+    /// Upper bound in ns of what all of them together lack: up to the return of
+    /// `cgroup_base_stat_cputime_show`, or the switch to another thread before it.
+    pub unseen_hold: u64,
+    /// By lock, from 6.16 on and where function hooks attach.
+    pub subsystems: [SubsystemStats; SUBSYSTEMS],
     /// IRQs off: wait and hold of one acquisition.
     pub irqs_off: WireHistogram,
     /// Wait for the lock.
     pub lock_wait: WireHistogram,
     /// Hold of the lock.
     pub lock_hold: WireHistogram,
-    /// Flushes that began and ended at tracepoints.
+    /// Flushes that were not timed by the flush function's own programs.
     pub flush: WireHistogram,
     /// Begun updates. Last field on purpose.
     pub updates_begun: u64,
@@ -146,6 +196,8 @@ pub struct FlushStats {
     pub updates_ended: u64,
     /// Lost: intervals that ended before they began.
     pub clock_backwards: u64,
+    /// Flushes that ended, where no tracepoint counts them.
+    pub flushes: u64,
     /// Function entry to return.
     pub flush: WireHistogram,
     /// As in [`SectionStats`].
@@ -206,6 +258,10 @@ pub struct FlushStart {
     /// 1 when a section was seen since: the flush functions return at once, without a section,
     /// for a css that keeps no statistics, and such calls are no flushes.
     pub has_section: u32,
+    /// Index into [`SectionStats::subsystems`].
+    pub subsystem: u32,
+    /// The CPU whose [`OpenSection::flush_thread`] is this thread.
+    pub cached_on: u32,
 }
 
 /// Value of the one element of `CONTROL`, written by user space.
@@ -220,12 +276,18 @@ pub struct Control {
 
 const _: () = {
     assert!(size_of::<WireHistogram>() == 8 * (4 + SLOTS));
-    assert!(size_of::<OpenSection>() == 32);
-    assert!(size_of::<LockStats>() == 8 * 8);
-    assert!(size_of::<SectionStats>() == size_of::<LockStats>() + 8 * 7 + 4 * size_of::<WireHistogram>());
+    assert!(size_of::<OpenSection>() == 64);
+    assert!(size_of::<LockStats>() == 8 * 9 && size_of::<SubsystemStats>() == 8 * 4);
+    assert!(
+        size_of::<SectionStats>()
+            == size_of::<LockStats>()
+                + 8 * 9
+                + SUBSYSTEMS * size_of::<SubsystemStats>()
+                + 4 * size_of::<WireHistogram>()
+    );
     assert!(size_of::<CpuLockStats>() == size_of::<LockStats>() + 8 * 2 + 2 * size_of::<WireHistogram>());
-    assert!(size_of::<FlushStats>() == 8 * 2 + size_of::<WireHistogram>() + 8);
-    assert!(size_of::<FlushStart>() == 32 && size_of::<WaitKey>() == 8 && size_of::<Control>() == 8);
+    assert!(size_of::<FlushStats>() == 8 * 3 + size_of::<WireHistogram>() + 8);
+    assert!(size_of::<FlushStart>() == 40 && size_of::<WaitKey>() == 8 && size_of::<Control>() == 8);
     // A per-CPU array value must fit into one per-CPU allocation unit (PCPU_MIN_UNIT_SIZE in
     // include/linux/percpu.h), or map creation fails with E2BIG.
     assert!(size_of::<SectionStats>() <= 32 << 10);

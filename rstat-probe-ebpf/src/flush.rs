@@ -7,21 +7,44 @@
 //! (kernel/cgroup/rstat.c before and after commit 093c8812de2d).
 
 use aya_ebpf::{
-    macros::{fentry, fexit},
-    programs::{FEntryContext, FExitContext},
+    helpers::bpf_probe_read_kernel,
+    macros::{fentry, fexit, kprobe, kretprobe},
+    programs::{FEntryContext, FExitContext, ProbeContext, RetProbeContext},
 };
-use rstat_probe_common::wire::{FlushStart, SectionStats};
+use rstat_probe_common::wire::{
+    FlushStart, OpenSection, SUBSYSTEM_BASE, SUBSYSTEM_FIRST, SUBSYSTEM_UNKNOWN, SectionStats,
+};
 
 use crate::{
-    maps::{FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LAST_CPU, control},
+    label,
+    maps::{
+        CSS_SS, FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LABELS, LAST_CPU, SUBSYS_ID, control,
+    },
     report::{Fault, fault},
     section::Ended,
     timing::{now, record, thread},
 };
 
-/// Follows a flush by its sections. Runs inside the update bracket of `stats`, with IRQs off.
+/// A flush that no program of the flush function has seen.
+pub(crate) const UNCALLED: FlushStart = FlushStart {
+    start: 0,
+    last_release: 0,
+    unreturned: 0,
+    by_function: 0,
+    has_section: 1,
+    subsystem: SUBSYSTEM_UNKNOWN,
+    cached_on: label::NOWHERE,
+};
+
+/// Follows a flush by its sections. Runs inside the update bracket of `stats`.
 #[inline(always)]
-pub(crate) fn on_section_end(stats: &mut SectionStats, section: &Ended, cgroup: *const u8, cpu: i32) {
+pub(crate) fn on_section_end(
+    stats: &mut SectionStats,
+    open: &mut OpenSection,
+    section: &Ended,
+    cgroup: *const u8,
+    cpu: i32,
+) {
     let first = section.open.cpu == FIRST_CPU.load();
     let last = cpu == LAST_CPU.load();
     let by_function = FLUSH_BY_FUNCTION.load() != 0;
@@ -29,13 +52,18 @@ pub(crate) fn on_section_end(stats: &mut SectionStats, section: &Ended, cgroup: 
     if first && last && !by_function {
         // One section is the whole flush: nothing to remember.
         stats.flushes += 1;
-        // SAFETY: this CPU's element, IRQs off.
+        // SAFETY: this CPU's element, see `lock`.
         unsafe { record(&raw mut stats.flush, section.end - section.begin) };
         return;
     }
     if first && !begin_at_tracepoint(stats, thread, section.begin, by_function) {
         stats.flush_map_full += 1;
         fault(Fault::FlushNotStored, cgroup, thread);
+    }
+    if LABELS.load() != 0 {
+        // Only a reader of cpu.stat takes the lock for no CPU, and that is the base lock.
+        let subsystem = if cpu < 0 { SUBSYSTEM_BASE } else { label::of_section(open, thread, first) };
+        label::count(stats, subsystem, section);
     }
     if last {
         end_at_tracepoint(stats, thread, section.end);
@@ -54,7 +82,7 @@ fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_fun
         let unreturned = if called { start.unreturned } else { length(start) };
         if unreturned != 0 {
             stats.unseen_returns += 1;
-            // SAFETY: this CPU's element, IRQs off.
+            // SAFETY: this CPU's element, see `lock`.
             unsafe { record(&raw mut stats.flush, unreturned) };
         }
         if called {
@@ -62,9 +90,9 @@ fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_fun
             start.has_section = 1;
             return true;
         }
+        label::forget(start, thread);
     }
-    let start = FlushStart { start: begin, last_release: 0, unreturned: 0, by_function: 0, has_section: 1 };
-    FLUSH_STARTS.insert(thread, start, 0).is_ok()
+    FLUSH_STARTS.insert(thread, FlushStart { start: begin, ..UNCALLED }, 0).is_ok()
 }
 
 /// Length in ns up to the last release, 0 when there was none or the return is not waited for.
@@ -91,6 +119,7 @@ fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
         return;
     }
     let begin = start.start;
+    label::forget(start, thread);
     let _ = FLUSH_STARTS.remove(thread);
     if end < begin {
         stats.lock.clock_backwards += 1;
@@ -100,20 +129,72 @@ fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
     unsafe { record(&raw mut stats.flush, end - begin) };
 }
 
+/// A section ended at `end`; without tracepoints the function's programs alone tell whether it was
+/// inside a flush. Runs inside the update bracket of `stats`.
+#[inline(always)]
+pub(crate) fn on_section_of_function(stats: &mut SectionStats, thread: u32, end: u64) {
+    let Some(start) = FLUSH_STARTS.get_ptr_mut(thread) else { return };
+    // SAFETY: only this thread writes the element of its key.
+    let start = unsafe { &mut *start };
+    if start.by_function == 0 {
+        return;
+    }
+    stats.yields += 1;
+    if start.unreturned != 0 {
+        stats.unseen_returns += 1;
+        stats.flushes += 1;
+        // SAFETY: this CPU's element, IRQs off.
+        unsafe { record(&raw mut stats.flush, start.unreturned) };
+        start.unreturned = 0;
+    }
+    start.has_section = 1;
+    start.last_release = end;
+}
+
+/// The subsystem whose statistics are flushed: `css->ss->id`, from a `css_rstat_flush` argument.
+#[inline(always)]
+#[expect(clippy::cast_ptr_alignment, reason = "the offsets come from BTF and are those of aligned members")]
+fn subsystem_of(css: *const u8) -> u32 {
+    if LABELS.load() == 0 {
+        return SUBSYSTEM_UNKNOWN;
+    }
+    // SAFETY: the helper checks the address; user space took the offset from the kernel's BTF.
+    let ss = unsafe { bpf_probe_read_kernel(css.add(CSS_SS.load() as usize).cast::<*const u8>()) };
+    let Ok(ss) = ss else { return SUBSYSTEM_UNKNOWN };
+    if ss.is_null() {
+        return SUBSYSTEM_BASE; // cgroup::self
+    }
+    // SAFETY: as above.
+    let id = unsafe { bpf_probe_read_kernel(ss.add(SUBSYS_ID.load() as usize).cast::<u32>()) };
+    match id {
+        Ok(id) if id < SUBSYSTEM_UNKNOWN - SUBSYSTEM_FIRST => SUBSYSTEM_FIRST + id,
+        _ => SUBSYSTEM_UNKNOWN,
+    }
+}
+
 /// The flush function was called. IRQs are on and the thread can be preempted.
 #[inline(always)]
-fn on_entry() {
+fn on_entry(css: *const u8) {
     if control().armed == 0 {
         return;
     }
     let thread = thread();
     // SAFETY: only this thread writes the element of its key.
     let unreturned = match unsafe { FLUSH_STARTS.get(thread) } {
-        Some(before) if before.has_section != 0 => length(before),
-        Some(before) => before.unreturned,
+        Some(before) => {
+            label::forget(before, thread);
+            if before.has_section == 0 { before.unreturned } else { length(before) }
+        }
         None => 0,
     };
-    let start = FlushStart { start: now(), last_release: 0, unreturned, by_function: 1, has_section: 0 };
+    let start = FlushStart {
+        start: now(),
+        unreturned,
+        by_function: 1,
+        has_section: 0,
+        subsystem: subsystem_of(css),
+        ..UNCALLED
+    };
     // A full map is counted at the first section, which finds no begin here and cannot store one.
     let _ = FLUSH_STARTS.insert(thread, start, 0);
 }
@@ -132,6 +213,7 @@ fn on_return() {
     if start.by_function == 0 || start.unreturned != 0 || control.armed == 0 {
         return;
     }
+    label::forget(&start, thread);
     let _ = FLUSH_STARTS.remove(thread);
     if start.has_section == 0 {
         return;
@@ -145,19 +227,34 @@ fn on_return() {
         return;
     }
     stats.updates_begun += 1;
+    stats.flushes += 1;
     // SAFETY: as above.
     unsafe { record(&raw mut stats.flush, end - start.start) };
     stats.updates_ended += 1;
 }
 
 #[fentry]
-fn flush_entry(_ctx: FEntryContext) -> i32 {
-    on_entry();
+fn flush_entry(ctx: FEntryContext) -> i32 {
+    on_entry(ctx.arg(0));
     0
 }
 
 #[fexit]
 fn flush_return(_ctx: FExitContext) -> i32 {
+    on_return();
+    0
+}
+
+#[kprobe]
+fn flush_entry_k(ctx: ProbeContext) -> u32 {
+    if let Some(css) = ctx.arg(0) {
+        on_entry(css);
+    }
+    0
+}
+
+#[kretprobe]
+fn flush_return_k(_ctx: RetProbeContext) -> u32 {
     on_return();
     0
 }

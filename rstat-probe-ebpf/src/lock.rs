@@ -1,15 +1,29 @@
-//! The main rstat locks: `cgroup_rstat_lock_contended`, `cgroup_rstat_locked` and
-//! `cgroup_rstat_unlock`, all `(struct cgroup *, int cpu, bool contended)` (`__css_rstat_lock` in
-//! kernel/cgroup/rstat.c).
+//! The main rstat locks by their tracepoints: `cgroup_rstat_lock_contended`,
+//! `cgroup_rstat_locked` and `cgroup_rstat_unlock`, all
+//! `(struct cgroup *, int cpu, bool contended)` (`__css_rstat_lock` in kernel/cgroup/rstat.c).
 
-use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
-use rstat_probe_common::wire::{OpenKind, WaitKind};
+use aya_ebpf::{bindings::BPF_NOEXIST, macros::raw_tracepoint, programs::RawTracePointContext};
+use rstat_probe_common::wire::{OpenKind, OpenSection, SectionStats, WaitKind};
 
 use crate::{
     flush,
-    maps::{OPEN, SECTIONS, control},
-    section::{on_contended, on_locked, on_unlock},
-    timing::{now, record, take_wait_start},
+    maps::{BY_THREAD, OPEN, OPEN_BY_THREAD, SECTIONS, control},
+    section::{Ended, on_contended, on_locked, on_unlock},
+    timing::{now, record, take_wait_start, thread},
+};
+
+const NO_SECTION: OpenSection = OpenSection {
+    start: 0,
+    wait_start: 0,
+    spin_start: 0,
+    flush_start: 0,
+    walk_end: 0,
+    thread: 0,
+    cpu: 0,
+    contended: 0,
+    ends_with_walk: 0,
+    flush_thread: 0,
+    subsystem: 0,
 };
 
 #[inline(always)]
@@ -17,10 +31,34 @@ fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
     let wait_start = if contended { take_wait_start(WaitKind::Main) } else { 0 };
     let control = control();
     let Some(stats) = SECTIONS.get_ptr_mut(control.buffer) else { return };
-    let Some(open) = OPEN.get_ptr_mut(OpenKind::Main as u32) else { return };
-    // SAFETY: this CPU's elements; IRQs are off, so no other writer runs.
-    let (stats, open) = unsafe { (&mut *stats, &mut *open) };
-    on_locked(&mut stats.lock, open, control.armed != 0, wait_start, cgroup, cpu, contended);
+    // SAFETY: this CPU's element; IRQs are off, so no other writer runs. On PREEMPT_RT one may,
+    // but then not of the same words.
+    let stats = unsafe { &mut *stats };
+    let armed = control.armed != 0;
+    let open = if BY_THREAD.load() == 0 {
+        OPEN.get_ptr_mut(OpenKind::Main as u32)
+    } else {
+        // Sections from before are nobody's business; the map must not keep them.
+        let thread = thread();
+        if !armed {
+            let _ = OPEN_BY_THREAD.remove(thread);
+        } else if OPEN_BY_THREAD.insert(thread, NO_SECTION, u64::from(BPF_NOEXIST)).is_err() {
+            // Either there still is a section, whose release was not seen, or the map is full of
+            // such.
+            stats.lock.section_overwritten += 1;
+            let _ = OPEN_BY_THREAD.insert(thread, NO_SECTION, 0);
+        }
+        OPEN_BY_THREAD.get_ptr_mut(thread)
+    };
+    let Some(open) = open else {
+        if !armed && contended && wait_start == 0 {
+            stats.lock.unknown_waits_before += 1;
+        }
+        return;
+    };
+    // SAFETY: this CPU's or this thread's element: nobody else writes it now.
+    let open = unsafe { &mut *open };
+    on_locked(&mut stats.lock, open, armed, wait_start, cgroup, cpu, contended);
 }
 
 #[inline(always)]
@@ -28,26 +66,53 @@ fn unlock(cgroup: *const u8, cpu: i32) {
     let end = now();
     let control = control();
     let Some(stats) = SECTIONS.get_ptr_mut(control.buffer) else { return };
-    let Some(open) = OPEN.get_ptr_mut(OpenKind::Main as u32) else { return };
-    // SAFETY: this CPU's elements; IRQs are off, so no other writer runs.
-    let (stats, open) = unsafe { (&mut *stats, &mut *open) };
-    let Some(section) = on_unlock(&mut stats.lock, open, control.armed != 0, end, cgroup) else { return };
+    // SAFETY: as in `locked`.
+    let stats = unsafe { &mut *stats };
+    let armed = control.armed != 0;
+    let by_thread = BY_THREAD.load() != 0;
+    let open = if by_thread {
+        OPEN_BY_THREAD.get_ptr_mut(thread())
+    } else {
+        OPEN.get_ptr_mut(OpenKind::Main as u32)
+    };
+    let Some(open) = open else {
+        if armed {
+            stats.lock.open_at_start += 1;
+        }
+        return;
+    };
+    // SAFETY: as in `locked`.
+    let open = unsafe { &mut *open };
+    let section = on_unlock(&mut stats.lock, open, armed, end, cgroup);
+    if by_thread {
+        let _ = OPEN_BY_THREAD.remove(thread());
+    }
+    let Some(section) = section else { return };
     stats.updates_begun += 1;
-    // SAFETY: fields of this CPU's element, see above.
+    record_section(stats, &section);
+    if cpu >= 0 {
+        stats.yields += 1;
+    }
+    flush::on_section_end(stats, open, &section, cgroup, cpu);
+    stats.updates_ended += 1;
+}
+
+/// Adds a section to the histograms. Runs inside the update bracket of `stats`.
+#[inline(always)]
+pub(crate) fn record_section(stats: &mut SectionStats, section: &Ended) {
+    // SAFETY: fields of this CPU's element, written by nobody else meanwhile.
     unsafe {
         record(&raw mut stats.lock_hold, section.hold());
-        if let Some(whole) = section.whole() {
+        // On PREEMPT_RT IRQs stay on.
+        if BY_THREAD.load() == 0
+            && let Some(whole) = section.whole()
+        {
             record(&raw mut stats.irqs_off, whole);
         }
         if let Some(wait) = section.wait() {
             record(&raw mut stats.lock_wait, wait);
         }
     }
-    if cpu >= 0 {
-        stats.yields += 1;
-    }
-    flush::on_section_end(stats, &section, cgroup, cpu);
-    stats.updates_ended += 1;
 }
 
 #[raw_tracepoint]

@@ -15,11 +15,15 @@
 
 mod cpu_lock;
 mod flush;
+mod label;
 mod lock;
+mod lock_function;
 mod maps;
 mod report;
 mod section;
+mod spin;
 mod timing;
+mod walk;
 
 #[panic_handler]
 fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {

@@ -17,7 +17,7 @@ const THREADS: u32 = 16384;
 #[map]
 pub(crate) static CONTROL: Array<Control> = Array::with_max_entries(1, 0);
 
-/// Key: buffer, of this CPU, written by the programs on `cgroup_rstat_locked` and `_unlock`.
+/// Key: buffer, of this CPU, written by the programs on the main locks.
 #[map]
 pub(crate) static SECTIONS: PerCpuArray<SectionStats> = PerCpuArray::with_max_entries(BUFFERS, 0);
 
@@ -30,10 +30,15 @@ pub(crate) static CPU_LOCKS: PerCpuArray<CpuLockStats> = PerCpuArray::with_max_e
 #[map]
 pub(crate) static FLUSHES: PerCpuArray<FlushStats> = PerCpuArray::with_max_entries(BUFFERS, 0);
 
-/// Key: `OpenKind`, of this CPU: the section it is in, written by the `locked` and `unlock`
-/// programs.
+/// Key: `OpenKind`, of this CPU: the section it is in, written by the programs on acquisition and
+/// release, and on what tells of them.
 #[map]
 pub(crate) static OPEN: PerCpuArray<OpenSection> = PerCpuArray::with_max_entries(OpenKind::COUNT, 0);
+
+/// Key: thread id: the section it is in. Only on PREEMPT_RT, where the owner of a lock can be
+/// preempted. Written at `locked`, removed at `unlock`.
+#[map]
+pub(crate) static OPEN_BY_THREAD: HashMap<u32, OpenSection> = HashMap::with_max_entries(THREADS, 0);
 
 /// Key: `WaitKind`, of this CPU, written by the `lock_contended` programs.
 #[map]
@@ -57,9 +62,48 @@ pub(crate) static FIRST_CPU: Global<i32> = Global::new(-1);
 #[unsafe(no_mangle)]
 pub(crate) static LAST_CPU: Global<i32> = Global::new(-1);
 
-/// 1 when fentry and fexit programs time the flush function.
+/// 1 when programs on the flush function's entry and return time it.
 #[unsafe(no_mangle)]
 pub(crate) static FLUSH_BY_FUNCTION: Global<u8> = Global::new(0);
+
+/// 1 on PREEMPT_RT: sections belong to threads, not to CPUs.
+#[unsafe(no_mangle)]
+pub(crate) static BY_THREAD: Global<u8> = Global::new(0);
+
+/// 1 when the slow path's programs tell beside the tracepoints when a CPU began to spin.
+#[unsafe(no_mangle)]
+pub(crate) static EXACT_SPIN: Global<u8> = Global::new(0);
+
+/// 1 when sections are labelled with the lock they are on.
+#[unsafe(no_mangle)]
+pub(crate) static LABELS: Global<u8> = Global::new(0);
+
+/// 1 when releases cannot be seen: the end of the walk ends the section.
+#[unsafe(no_mangle)]
+pub(crate) static INFER_END: Global<u8> = Global::new(0);
+
+/// 1 when acquisitions cannot be seen: the begin of the walk begins the section.
+#[unsafe(no_mangle)]
+pub(crate) static INFER_BEGIN: Global<u8> = Global::new(0);
+
+/// Addresses of the main locks; 0 is none.
+#[unsafe(no_mangle)]
+pub(crate) static LOCKS: Global<[u64; 4]> = Global::new([0; 4]);
+
+/// Offset of `struct cgroup_subsys_state::ss`.
+#[unsafe(no_mangle)]
+pub(crate) static CSS_SS: Global<u32> = Global::new(0);
+
+/// Offset of `struct cgroup_subsys::id`.
+#[unsafe(no_mangle)]
+pub(crate) static SUBSYS_ID: Global<u32> = Global::new(0);
+
+/// Whether `lock` is one of the main locks.
+#[inline(always)]
+pub(crate) fn is_main_lock(lock: u64) -> bool {
+    let locks = LOCKS.load();
+    lock == locks[0] || lock == locks[1] || lock == locks[2] || lock == locks[3]
+}
 
 /// Offset of `struct cgroup::kn`, 0 when unknown.
 #[unsafe(no_mangle)]
@@ -78,4 +122,26 @@ pub(crate) fn control() -> Control {
         Some(control) => unsafe { *control },
         None => Control { armed: 0, buffer: 0 },
     }
+}
+
+/// What the programs with IRQs off work on.
+pub(crate) struct State {
+    pub(crate) stats: &'static mut SectionStats,
+    pub(crate) open: &'static mut OpenSection,
+    /// Whether new events count.
+    pub(crate) armed: bool,
+}
+
+/// This CPU's elements for the main locks.
+///
+/// # Safety
+/// IRQs are off, or nothing else on this CPU writes the words that the caller writes.
+#[inline(always)]
+pub(crate) unsafe fn state() -> Option<State> {
+    let control = control();
+    let stats = SECTIONS.get_ptr_mut(control.buffer)?;
+    let open = OPEN.get_ptr_mut(OpenKind::Main as u32)?;
+    // SAFETY: elements live as long as the map, and the caller promises to be their only writer.
+    let (stats, open) = unsafe { (&mut *stats, &mut *open) };
+    Some(State { stats, open, armed: control.armed != 0 })
 }

@@ -7,7 +7,7 @@ use aya_ebpf::bindings::BPF_NOEXIST;
 use rstat_probe_common::wire::{LockStats, OpenSection, WaitKind};
 
 use crate::{
-    maps::{WAIT_STARTS, WAITS, control},
+    maps::{EXACT_SPIN, WAIT_STARTS, WAITS, control},
     report::{Fault, fault},
     timing::{now, thread, wait_key},
 };
@@ -20,6 +20,8 @@ pub(crate) struct Ended {
     pub(crate) open: OpenSection,
     /// Begin of the wait, or the acquisition when it did not wait or that begin is unknown.
     pub(crate) begin: u64,
+    /// When the CPU began to spin, or the acquisition when it did not.
+    spin: u64,
     pub(crate) end: u64,
 }
 
@@ -36,10 +38,13 @@ impl Ended {
         (self.open.wait_start != 0).then(|| self.open.start - self.begin)
     }
 
-    /// Wait and hold together. A contended acquisition without a known begin took longer than its
-    /// hold: it is counted as lost, not recorded too short.
+    /// Time with IRQs off: wait and hold together. A contended acquisition without a known begin
+    /// took longer than its hold: it is counted as lost, not recorded too short.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Option<u64> {
+        if EXACT_SPIN.load() != 0 {
+            return Some(self.end - self.spin);
+        }
         (self.open.wait_start != 0 || self.open.contended == 0).then(|| self.end - self.begin)
     }
 }
@@ -105,7 +110,8 @@ pub(crate) fn on_locked(
     open.wait_start = wait_start;
     open.thread = thread;
     open.cpu = cpu;
-    open.contended = u64::from(contended);
+    open.contended = u32::from(contended);
+    open.ends_with_walk = 0;
     open.start = now();
 }
 
@@ -119,6 +125,7 @@ pub(crate) fn on_unlock(
     cgroup: *const u8,
 ) -> Option<Ended> {
     let open = *current;
+    current.spin_start = 0;
     if open.start == 0 {
         if armed {
             stats.open_at_start += 1;
@@ -133,10 +140,11 @@ pub(crate) fn on_unlock(
         return None;
     }
     let begin = if open.wait_start == 0 { open.start } else { open.wait_start };
-    if end < open.start || open.start < begin {
+    let spin = if open.spin_start == 0 { open.start } else { open.spin_start };
+    if end < open.start || open.start < begin || (EXACT_SPIN.load() != 0 && open.start < spin) {
         stats.clock_backwards += 1;
         fault(Fault::ClockBackwards, cgroup, thread);
         return None;
     }
-    Some(Ended { open, begin, end })
+    Some(Ended { open, begin, spin, end })
 }

@@ -22,14 +22,20 @@ pub(crate) fn thread() -> u32 {
     bpf_get_current_pid_tgid() as u32
 }
 
+/// The CPU this runs on.
+#[inline(always)]
+pub(crate) fn cpu() -> u32 {
+    // SAFETY: the helper has no preconditions.
+    unsafe { bpf_get_smp_processor_id() }
+}
+
 /// The key under which the running thread waits.
 #[inline(always)]
 pub(crate) fn wait_key(kind: WaitKind) -> WaitKey {
     let thread = thread();
     // An idle task can be interrupted into the update path on every CPU at once; it does not
     // migrate, so its CPU tells it apart.
-    // SAFETY: the helper has no preconditions.
-    let thread = if thread == 0 { 1 << 31 | unsafe { bpf_get_smp_processor_id() } } else { thread };
+    let thread = if thread == 0 { 1 << 31 | cpu() } else { thread };
     WaitKey { thread, kind: kind as u32 }
 }
 

@@ -18,6 +18,8 @@
 mod compare;
 #[path = "cli/damage.rs"]
 mod damage;
+#[path = "cli/facts.rs"]
+mod facts;
 #[path = "cli/foreign.rs"]
 mod foreign;
 #[path = "cli/formats.rs"]

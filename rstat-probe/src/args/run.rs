@@ -5,6 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::Args;
 
 use super::duration;
+use crate::kernel::plan::Force;
 
 const RUN_EXAMPLES: &str = "Examples:
   sudo rstat-probe run
@@ -32,9 +33,9 @@ pub(crate) struct RunArguments {
     /// the report.
     #[arg(long, value_name = "FILE.ndjson")]
     pub stream: Option<PathBuf>,
-    /// Do not time the flush function itself, even where the kernel would allow it.
-    #[arg(long, hide = true)]
-    pub tracepoints_only: bool,
+    /// Measure in this way and no other.
+    #[arg(long, value_enum, value_name = "STRATEGY", hide = true)]
+    pub strategy: Option<Force>,
     /// Threads that can wait or flush at the same time.
     #[arg(long, value_name = "N", hide = true)]
     pub max_threads: Option<u32>,
@@ -52,4 +53,15 @@ pub(crate) struct CheckArguments {
     /// Read the facts below this folder instead of /.
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     pub root: PathBuf,
+    /// Save the facts below DIR, e.g. for a bug report.
+    ///
+    /// Saves the few files in /proc and /sys that `check` reads, trimmed to what it needs, as far as
+    /// this user can read them: enough to give the same answer on another machine. DIR must be empty
+    /// or not exist. The host's name is left out, and the kernel's addresses are shifted so that the
+    /// lowest is 0x1000: they do not tell where the kernel is in memory.
+    #[arg(long, value_name = "DIR")]
+    pub save_facts: Option<PathBuf>,
+    /// Plan for this way of measuring and no other.
+    #[arg(long, value_enum, value_name = "STRATEGY", hide = true)]
+    pub strategy: Option<Force>,
 }

@@ -4,14 +4,19 @@
 //! takes some 50 MB and 80 ms; this takes the size of the file and a few milliseconds. Format:
 //! Documentation/bpf/btf.rst and include/uapi/linux/btf.h.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ffi::CStr};
 
 use anyhow::{Context as _, bail, ensure};
 
-const MAGIC: u16 = 0xeb9f;
-const KIND_STRUCT: u32 = 4;
-const KIND_TYPEDEF: u32 = 8;
-const KIND_FUNC: u32 = 12;
+pub(crate) use super::btf_blob::{excerpt, trimmed};
+use super::name_set::NameSet;
+
+pub(super) const MAGIC: u16 = 0xeb9f;
+pub(super) const KIND_STRUCT: u32 = 4;
+pub(super) const KIND_ENUM: u32 = 6;
+pub(super) const KIND_TYPEDEF: u32 = 8;
+pub(super) const KIND_FUNC: u32 = 12;
+pub(super) const KIND_ENUM64: u32 = 19;
 
 /// What to look for.
 pub(crate) struct Wanted<'a> {
@@ -21,6 +26,8 @@ pub(crate) struct Wanted<'a> {
     pub functions: &'a [&'a str],
     /// Struct members as (struct, member).
     pub members: &'a [(&'a str, &'a str)],
+    /// Enums.
+    pub enums: &'a [&'a str],
 }
 
 /// What was found; what is absent was not in the BTF.
@@ -31,6 +38,8 @@ pub(crate) struct Found {
     pub functions: BTreeMap<String, u32>,
     /// Byte offsets by `struct.member`.
     pub members: BTreeMap<String, u32>,
+    /// Enumerators with their values, in the order of the kernel's source, by enum.
+    pub enums: BTreeMap<String, Vec<(String, i64)>>,
 }
 
 /// Looks up `wanted` in the BTF blob `data`.
@@ -47,6 +56,10 @@ pub(crate) fn find(data: &[u8], wanted: &Wanted<'_>) -> anyhow::Result<Found> {
     let types = Words(section(types_at, types_length).context("BTF type section is cut off")?);
     let strings = section(strings_at, strings_length).context("BTF string section is cut off")?;
 
+    let typedefs = NameSet::new(wanted.typedefs.iter().copied());
+    let functions = NameSet::new(wanted.functions.iter().copied());
+    let structs = NameSet::new(wanted.members.iter().map(|(owner, _)| *owner));
+    let enums = NameSet::new(wanted.enums.iter().copied());
     let mut found = Found::default();
     let mut at = 0;
     let mut id = 0; // 0 is void, which is not in the section
@@ -54,53 +67,41 @@ pub(crate) fn find(data: &[u8], wanted: &Wanted<'_>) -> anyhow::Result<Found> {
         id += 1;
         let (name, info) = (types.u32(at)?, types.u32(at + 4)?);
         let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
-        let body = at + 12;
+        let flag = info >> 31 != 0;
+        let body = Body { types: &types, strings, at: at + 12, count };
+        // Two types of one name and kind exist at times; the first definition wins as in the
+        // kernel's own look-up by name.
         match kind {
             KIND_STRUCT => {
-                let bit_fields = info >> 31 != 0;
-                let name = string(strings, name)?;
-                for (owner, member) in wanted.members.iter().filter(|(owner, _)| *owner == name) {
-                    if let Some(offset) = member_offset(&types, strings, body, count, member, bit_fields)? {
-                        // Two structs of one name exist at times; the first definition wins as in
-                        // the kernel's own look-up by name.
-                        found.members.entry(format!("{owner}.{member}")).or_insert(offset);
-                    }
+                if let Some(owner) = structs.get(string(strings, name)?) {
+                    body.members(owner, wanted, flag, &mut found)?;
                 }
             }
             KIND_TYPEDEF => {
-                let name = string(strings, name)?;
-                if wanted.typedefs.contains(&name) && !found.typedefs.iter().any(|other| other == name) {
+                if let Some(name) = typedefs.get(string(strings, name)?)
+                    && !found.typedefs.iter().any(|other| other == name)
+                {
                     found.typedefs.push(name.to_owned());
                 }
             }
             KIND_FUNC => {
-                let name = string(strings, name)?;
-                if wanted.functions.contains(&name) {
+                if let Some(name) = functions.get(string(strings, name)?) {
                     found.functions.entry(name.to_owned()).or_insert(id);
+                }
+            }
+            KIND_ENUM | KIND_ENUM64 => {
+                if let Some(name) = enums.get(string(strings, name)?)
+                    && count != 0 // a count of 0 is a forward declaration
+                    && !found.enums.contains_key(name)
+                {
+                    found.enums.insert(name.to_owned(), body.enumerators(kind, flag)?);
                 }
             }
             _ => {}
         }
-        at = body + body_length(kind, count)?;
+        at = body.at + body_length(kind, count)?;
     }
     Ok(found)
-}
-
-/// A BTF blob in which `function` has type id `id`, as in the kernel's, and all other types are
-/// fillers: aya wants a whole BTF to learn this one number from it.
-pub(crate) fn excerpt(function: &str, id: u32) -> Vec<u8> {
-    const KIND_CONST: u32 = 10;
-    let strings = [b"\0", function.as_bytes(), b"\0"].concat();
-    let words = |words: [u32; 3]| words.map(u32::to_ne_bytes).concat();
-    let mut types = words([0, KIND_CONST << 24, 0]).repeat(id.saturating_sub(1) as usize);
-    types.extend(words([1, KIND_FUNC << 24, 0]));
-    let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    let mut blob = MAGIC.to_ne_bytes().to_vec();
-    blob.extend([1, 0]); // version, flags
-    for word in [24, 0, length(&types), length(&types), length(&strings)] {
-        blob.extend(word.to_ne_bytes());
-    }
-    [blob, types, strings].concat()
 }
 
 /// Bytes after the common 12 of a type.
@@ -120,28 +121,59 @@ fn body_length(kind: u32, count: usize) -> anyhow::Result<usize> {
     })
 }
 
-fn member_offset(
-    types: &Words<'_>,
-    strings: &[u8],
-    body: usize,
+/// What follows the common part of a type.
+struct Body<'a> {
+    types: &'a Words<'a>,
+    strings: &'a [u8],
+    at: usize,
     count: usize,
-    member: &str,
-    bit_fields: bool,
-) -> anyhow::Result<Option<u32>> {
-    for index in 0..count {
-        let at = body + 12 * index;
-        if string(strings, types.u32(at)?)? == member {
-            let offset = types.u32(at + 8)?;
-            return Ok(Some(if bit_fields { offset & 0x00ff_ffff } else { offset } / 8));
-        }
-    }
-    Ok(None)
 }
 
-fn string(strings: &[u8], offset: u32) -> anyhow::Result<&str> {
+impl Body<'_> {
+    /// Adds the wanted members of the struct `owner`.
+    fn members(
+        &self,
+        owner: &str,
+        wanted: &Wanted<'_>,
+        bit_fields: bool,
+        found: &mut Found,
+    ) -> anyhow::Result<()> {
+        let wanted = wanted.members.iter().filter(|(of, _)| *of == owner).map(|(_, member)| *member);
+        let wanted = NameSet::new(wanted);
+        for at in (0..self.count).map(|index| self.at + 12 * index) {
+            if let Some(member) = wanted.get(string(self.strings, self.types.u32(at)?)?) {
+                let offset = self.types.u32(at + 8)?;
+                let bits = if bit_fields { offset & 0x00ff_ffff } else { offset };
+                found.members.entry(format!("{owner}.{member}")).or_insert(bits / 8);
+            }
+        }
+        Ok(())
+    }
+
+    fn enumerators(&self, kind: u32, signed: bool) -> anyhow::Result<Vec<(String, i64)>> {
+        let wide = kind == KIND_ENUM64;
+        let length = if wide { 12 } else { 8 };
+        let enumerator = |index| {
+            let at = self.at + length * index;
+            let name = std::str::from_utf8(string(self.strings, self.types.u32(at)?)?);
+            let low = self.types.u32(at + 4)?;
+            let value = if wide {
+                // A value of 2^63 and more comes out negative; no id is that large.
+                i64::from(self.types.u32(at + 8)?.cast_signed()) << 32 | i64::from(low)
+            } else if signed {
+                low.cast_signed().into()
+            } else {
+                low.into()
+            };
+            Ok((name.context("BTF string is not UTF-8")?.to_owned(), value))
+        };
+        (0..self.count).map(enumerator).collect()
+    }
+}
+
+fn string(strings: &[u8], offset: u32) -> anyhow::Result<&[u8]> {
     let rest = strings.get(offset as usize..).context("BTF string offset out of range")?;
-    let end = rest.iter().position(|byte| *byte == 0).context("BTF string without an end")?;
-    std::str::from_utf8(&rest[..end]).context("BTF string is not UTF-8")
+    Ok(CStr::from_bytes_until_nul(rest).context("BTF string without an end")?.to_bytes())
 }
 
 /// Native-endian words at byte offsets.
@@ -160,85 +192,5 @@ impl Words<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A BTF blob: int, `struct cgroup { pad, kn }`, typedef, func_proto, func.
-    fn blob() -> Vec<u8> {
-        let strings = b"\0cgroup\0kn\0pad\0btf_trace_x\0flush\0other\0";
-        let at = |name: &str| {
-            let bytes = name.as_bytes();
-            u32::try_from(strings.windows(bytes.len()).position(|window| window == bytes).unwrap()).unwrap()
-        };
-        let mut types = Vec::new();
-        let mut word = |value: u32| types.extend_from_slice(&value.to_ne_bytes());
-        for value in [at("other"), 1 << 24, 4, 32] {
-            word(value); // int
-        }
-        for value in [at("cgroup"), 4 << 24 | 2, 512] {
-            word(value);
-        }
-        for value in [at("pad"), 1, 0, at("kn"), 1, 256 * 8] {
-            word(value);
-        }
-        for value in [at("btf_trace_x"), 8 << 24, 1] {
-            word(value);
-        }
-        for value in [0, 13 << 24 | 1, 0, 0, 1] {
-            word(value); // func_proto with one parameter
-        }
-        for value in [at("flush"), 12 << 24, 4] {
-            word(value);
-        }
-        let mut data = Vec::new();
-        data.extend_from_slice(&MAGIC.to_ne_bytes());
-        data.extend_from_slice(&[1, 0]);
-        for value in [24, 0, types.len(), types.len(), strings.len()] {
-            data.extend_from_slice(&u32::try_from(value).unwrap().to_ne_bytes());
-        }
-        data.extend_from_slice(&types);
-        data.extend_from_slice(strings);
-        data
-    }
-
-    const WANTED: Wanted<'_> = Wanted {
-        typedefs: &["btf_trace_x", "btf_trace_y"],
-        functions: &["flush", "gone"],
-        members: &[("cgroup", "kn"), ("cgroup", "gone"), ("css", "ss")],
-    };
-
-    #[test]
-    fn finds_what_is_there() {
-        let found = find(&blob(), &WANTED).unwrap();
-        assert_eq!(found.typedefs, ["btf_trace_x"]);
-        assert_eq!(found.functions, BTreeMap::from([("flush".to_owned(), 5)]));
-        assert_eq!(found.members, BTreeMap::from([("cgroup.kn".to_owned(), 256)]));
-    }
-
-    #[test]
-    fn an_excerpt_keeps_the_id() {
-        for id in [1, 2, 70_000] {
-            let blob = excerpt("css_rstat_flush", id);
-            let wanted = Wanted { typedefs: &[], functions: &["css_rstat_flush"], members: &[] };
-            assert_eq!(find(&blob, &wanted).unwrap().functions["css_rstat_flush"], id);
-            let btf = aya::Btf::parse(&blob, aya::Endianness::default()).unwrap();
-            let kind = aya_obj::btf::BtfKind::Func;
-            assert_eq!(btf.id_by_type_name_kind("css_rstat_flush", kind).unwrap(), id);
-        }
-    }
-
-    #[test]
-    fn every_cut_is_an_error() {
-        let blob = blob();
-        for length in 0..blob.len() {
-            assert!(find(&blob[..length], &WANTED).is_err(), "{length} bytes were accepted");
-        }
-    }
-
-    #[test]
-    fn unknown_kind_is_named() {
-        let mut blob = blob();
-        blob[24 + 7] = 31; // kind of the first type
-        assert!(find(&blob, &WANTED).unwrap_err().to_string().contains("kind 31"));
-    }
-}
+#[path = "btf_tests.rs"]
+mod tests;

@@ -17,8 +17,8 @@ use aya::{
 use rstat_probe_common::{
     slots::SLOTS,
     wire::{
-        BUFFERS, Control, CpuLockStats, FlushStart, FlushStats, LockStats, OpenKind, OpenSection,
-        SectionStats, WaitKey, WaitKind, WaitStats, WireHistogram,
+        BUFFERS, Control, CpuLockStats, FlushStart, FlushStats, LockStats, OpenKind, OpenSection, SUBSYSTEMS,
+        SectionStats, SubsystemStats, WaitKey, WaitKind, WaitStats, WireHistogram,
     },
 };
 use rstat_probe_report::histogram::Histogram;
@@ -119,6 +119,21 @@ impl<V: Bracketed> PerCpu<V> {
     }
 }
 
+impl PerCpu<SectionStats> {
+    fn subsystems(&self) -> [SubsystemStats; SUBSYSTEMS] {
+        let mut sums = [SubsystemStats { sections: 0, contended: 0, hold: 0, hold_max: 0 }; SUBSYSTEMS];
+        for copy in self.copies() {
+            for (sum, part) in sums.iter_mut().zip(&copy.subsystems) {
+                sum.sections += part.sections;
+                sum.contended += part.contended;
+                sum.hold += part.hold;
+                sum.hold_max = sum.hold_max.max(part.hold_max);
+            }
+        }
+        sums
+    }
+}
+
 /// Sections of the per-CPU locks that could not be paired.
 fn unpaired(lock: &LockStats) -> u64 {
     lock.wait_start_missing + lock.task_mismatch + lock.section_overwritten + lock.clock_backwards
@@ -130,6 +145,7 @@ pub(crate) struct Reader {
     /// What `control` holds.
     state: Control,
     open: PerCpuArray<MapData, OpenSection>,
+    open_by_thread: HashMap<MapData, u32, OpenSection>,
     sections: PerCpu<SectionStats>,
     cpu_locks: PerCpu<CpuLockStats>,
     flushes: PerCpu<FlushStats>,
@@ -152,6 +168,8 @@ pub(crate) struct Reading {
     pub contended: u64,
     pub yields: u64,
     pub flushes: u64,
+    /// Part of `flushes` that the flush function's programs counted.
+    pub flushes_by_function: u64,
     pub open_at_start: u64,
     pub flush_open_at_start: u64,
     pub cpu_locks_open_at_start: u64,
@@ -162,6 +180,11 @@ pub(crate) struct Reading {
     pub task_mismatch: u64,
     pub flush_map_full: u64,
     pub unseen_returns: u64,
+    pub section_unseen: u64,
+    pub inferred_ends: u64,
+    pub unseen_hold_ns: u64,
+    /// By lock, in the order of [`SectionStats::subsystems`].
+    pub subsystems: [SubsystemStats; SUBSYSTEMS],
     pub clock_backwards: u64,
     pub cpu_lock_unpaired: u64,
     /// Finished updates, to see whether anything still moves.
@@ -176,6 +199,7 @@ impl Reader {
             control: Array::try_from(map("CONTROL")?)?,
             state: Control { armed: 0, buffer: 0 },
             open: PerCpuArray::try_from(map("OPEN")?)?,
+            open_by_thread: HashMap::try_from(map("OPEN_BY_THREAD")?)?,
             waits: PerCpuArray::try_from(map("WAITS")?)?,
             flush_starts: HashMap::try_from(map("FLUSH_STARTS")?)?,
             wait_starts: HashMap::try_from(map("WAIT_STARTS")?)?,
@@ -229,7 +253,8 @@ impl Reader {
             sections: sections.sum(|s| s.lock.acquisitions),
             contended: sections.sum(|s| s.lock.contended),
             yields: sections.sum(|s| s.yields),
-            flushes: sections.sum(|s| s.flushes),
+            flushes: sections.sum(|s| s.flushes) + flushes.sum(|s| s.flushes),
+            flushes_by_function: flushes.sum(|s| s.flushes),
             open_at_start: sections.sum(|s| s.lock.open_at_start),
             cpu_locks_open_at_start: cpu_locks.sum(|s| s.lock.open_at_start),
             // A flush whose begin found the map full ends without a begin too: that one is lost,
@@ -242,6 +267,10 @@ impl Reader {
             task_mismatch: sections.sum(|s| s.lock.task_mismatch),
             flush_map_full,
             unseen_returns: sections.sum(|s| s.unseen_returns),
+            section_unseen: sections.sum(|s| s.lock.section_unseen),
+            inferred_ends: sections.sum(|s| s.inferred_ends),
+            unseen_hold_ns: sections.sum(|s| s.unseen_hold),
+            subsystems: sections.subsystems(),
             clock_backwards: sections.sum(|s| s.lock.clock_backwards) + flushes.sum(|s| s.clock_backwards),
             cpu_lock_unpaired: cpu_locks.sum(|s| unpaired(&s.lock)) + per_cpu.map_full + per_cpu.overwritten,
             updates: sections.sum(|s| s.updates_ended)
@@ -260,7 +289,12 @@ impl Reader {
     /// Sections on a lock of `kind` that are open now.
     pub(crate) fn open_sections(&self, kind: OpenKind) -> anyhow::Result<u64> {
         let open = self.open.get(&(kind as u32), 0).context("cannot read a map")?;
-        Ok(open.iter().filter(|section| section.start != 0).count() as u64)
+        let on_cpus = open.iter().filter(|section| section.start != 0).count();
+        let by_threads = match kind {
+            OpenKind::Main => self.open_by_thread.keys().filter_map(Result::ok).count(),
+            OpenKind::Cpu => 0,
+        };
+        Ok((on_cpus + by_threads) as u64)
     }
 
     /// Once nothing is attached any more: adds the flushes whose return was not seen to `reading`

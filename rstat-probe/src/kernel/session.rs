@@ -1,6 +1,7 @@
 //! Carries out a plan: loads and attaches the programs, arms them, takes snapshots, detaches.
 
 use std::{
+    collections::BTreeMap,
     thread,
     time::{Duration, Instant},
 };
@@ -9,35 +10,30 @@ use anyhow::Context as _;
 use aya::{
     Btf, Ebpf, EbpfLoader, Endianness,
     programs::{
-        FEntry, FExit, RawTracePoint, fentry::FEntryLink, fexit::FExitLink,
+        FEntry, FExit, KProbe, RawTracePoint, fentry::FEntryLink, fexit::FExitLink, kprobe::KProbeLink,
         raw_trace_point::RawTracePointLink,
     },
 };
 use rstat_probe_common::wire::OpenKind;
+use rstat_probe_report::Metric;
 
 use super::{
-    btf,
+    attempt::{self, Refused},
     cost::{self, ProgramFigures},
-    plan::{AttachKind, AttachPlan, Group, NotUsed, Planned},
+    plan::{AttachKind, AttachPlan, Basis, Feature, Group, NotUsed, Planned, Strategy, StrategyKind},
     reader::{Reader, Reading},
+    support::Names,
 };
-
-/// The eBPF object, built from source by build.rs.
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/rstat-probe"));
 
 /// Before counting begins, waits that were under way when the programs came have to be over. The
 /// lock is handed on in order, so a quiet spell this long means that they are.
 const SETTLED: Duration = Duration::from_millis(4);
 /// A lock held for longer than this keeps nobody from measuring.
 const SETTLE_LIMIT: Duration = Duration::from_millis(200);
+/// Without tracepoints a wait whose begin was not seen looks like none, so this long has to do.
+const SETTLED_UNSEEN: Duration = Duration::from_millis(100);
 /// At the end, open sections get this long to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(100);
-
-/// `warn` in aya-log's numbering (aya_log_common::Level).
-const LOG_WARNINGS: u8 = 2;
-
-/// The program on the entry of the flush function.
-const FLUSH_ENTRY: &str = "flush_entry";
 
 /// Choices that do not come from the kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,14 +42,13 @@ pub(crate) struct Options {
     pub log_faults: bool,
     /// Threads that can wait or flush at the same time; the object's default when absent.
     pub threads: Option<u32>,
-    /// Leave the flush function alone, whatever the plan says.
-    pub tracepoints_only: bool,
 }
 
 enum Link {
     RawTracepoint(#[expect(dead_code, reason = "detaches on drop")] RawTracePointLink),
     Fentry(#[expect(dead_code, reason = "detaches on drop")] FEntryLink),
     Fexit(#[expect(dead_code, reason = "detaches on drop")] FExitLink),
+    Kprobe(#[expect(dead_code, reason = "detaches on drop")] KProbeLink),
 }
 
 /// What had begun and not ended when the measurement ended.
@@ -74,99 +69,80 @@ pub(crate) struct Session {
     not_used: Vec<NotUsed>,
     /// Figures just before arming, in the order of `attached`.
     baseline: Vec<ProgramFigures>,
-    flush_btf: Option<Btf>,
+    btf: Option<Btf>,
+    kind: StrategyKind,
+    features: Vec<Feature>,
+    labels: bool,
+    basis: BTreeMap<Metric, Basis>,
 }
 
 impl Session {
-    /// Loads and attaches what `plan` says. Nothing is counted before [`Session::arm`], which [`Session::prepare`] goes before.
-    pub(crate) fn start(plan: &AttachPlan, options: Options) -> anyhow::Result<Self> {
-        let log_level = if options.log_faults { LOG_WARNINGS } else { 0 };
-        let offsets = if options.log_faults { plan.offsets } else { None };
-        let (kn, id) = offsets.map_or((0, 0), |offsets| (offsets.cgroup_kn, offsets.kernfs_node_id));
-        // One loader for both attempts: making one parses the kernel's BTF, like it or not.
-        let mut loader = EbpfLoader::new();
-        loader
-            .btf(None) // nothing to relocate
-            .override_global("FIRST_CPU", &plan.first_cpu, true)
-            .override_global("LAST_CPU", &plan.last_cpu, true)
-            .override_global("CGROUP_KN", &kn, true)
-            .override_global("KERNFS_NODE_ID", &id, true)
-            .override_global("AYA_LOG_LEVEL", &log_level, true);
-        if let Some(threads) = options.threads {
-            loader.map_max_entries("WAIT_STARTS", threads).map_max_entries("FLUSH_STARTS", threads);
+    /// Loads and attaches what `plan` says: the first strategy whose required hooks the kernel
+    /// accepts, with all that it accepts of the others. Nothing is counted before
+    /// [`Session::arm`], which [`Session::prepare`] goes before.
+    ///
+    /// # Errors
+    /// The kernel accepts none; the error is that of the best one.
+    pub(crate) fn start(plan: &AttachPlan, names: Option<&Names>, options: Options) -> anyhow::Result<Self> {
+        attempt::start(plan, names, options)
+    }
+
+    /// Loads the programs with the constants in `loader` and attaches `groups`.
+    pub(super) fn load(
+        loader: &mut EbpfLoader<'_>,
+        strategy: &Strategy,
+        groups: &[(usize, &Group)],
+        names: Option<&Names>,
+    ) -> Result<Self, Refused> {
+        let mut session = Self::loaded(loader, strategy, groups, names).map_err(Refused::of_everything)?;
+        // Function hooks go first: a refusal then costs little.
+        let (functions, others): (Vec<_>, Vec<_>) = groups.iter().partition(|(_, group)| group.is_function());
+        for (index, group) in functions.into_iter().chain(others) {
+            session.attach_group(group).map_err(|(planned, error)| Refused {
+                group: Some(index),
+                planned: Some(planned),
+                error: error.context(format!("cannot attach {} to {}", planned.program, planned.hook)),
+            })?;
         }
-        let mut not_used = plan.not_used.clone();
-        // Which programs look after the flush is a constant in the others, so a kernel that
-        // refuses function hooks costs a second load without them.
-        let mut session = None;
-        if !options.tracepoints_only && plan.groups.iter().any(Group::is_function) {
-            session = Self::load(&mut loader, plan, true, &mut not_used)?;
-        }
-        let mut session = match session {
-            Some(session) => session,
-            None => Self::load(&mut loader, plan, false, &mut not_used)?
-                .context("function hooks attached against the plan")?,
-        };
-        session.not_used = not_used;
         Ok(session)
     }
 
-    /// `None` when function hooks were asked for and refused.
-    fn load(
+    fn loaded(
         loader: &mut EbpfLoader<'_>,
-        plan: &AttachPlan,
-        functions: bool,
-        not_used: &mut Vec<NotUsed>,
-    ) -> anyhow::Result<Option<Self>> {
-        static NO_YES: [u8; 2] = [0, 1];
-        loader.override_global("FLUSH_BY_FUNCTION", &NO_YES[usize::from(functions)], true);
-        let mut ebpf = loader.load(OBJECT).context("cannot create the maps")?;
-        let mut session = Self {
+        strategy: &Strategy,
+        groups: &[(usize, &Group)],
+        names: Option<&Names>,
+    ) -> anyhow::Result<Self> {
+        let mut ebpf = loader.load(attempt::OBJECT).context("cannot create the maps")?;
+        let features: Vec<Feature> = groups.iter().map(|(_, group)| group.feature).collect();
+        let hooks = groups.iter().flat_map(|(_, group)| &group.programs);
+        let trampolines = hooks.filter(|planned| planned.attach.is_trampoline());
+        let ids = trampolines.filter_map(|planned| Some((planned.hook, names?.btf_id(planned.hook)?)));
+        let ids: BTreeMap<&str, u32> = ids.collect();
+        let ids: Vec<(&str, u32)> = ids.into_iter().collect();
+        let btf = (!ids.is_empty())
+            .then(|| Btf::parse(&super::btf::excerpt(&ids), Endianness::default()))
+            .transpose()?;
+        Ok(Self {
             reader: Reader::take(&mut ebpf)?,
             ebpf,
             links: Vec::new(),
             attached: Vec::new(),
             not_used: Vec::new(),
             baseline: Vec::new(),
-            flush_btf: None,
-        };
-        session.flush_btf = match (plan.flush_function_id, plan.flush_function()) {
-            (Some(id), Some(name)) if functions => {
-                Some(Btf::parse(&btf::excerpt(name, id), Endianness::default())?)
-            }
-            _ => None,
-        };
-        // Function hooks go first: a refusal then costs little.
-        let (of_functions, others): (Vec<_>, Vec<_>) = plan.groups.iter().partition(|g| g.is_function());
-        for group in of_functions.into_iter().chain(others) {
-            let is_function = group.is_function();
-            if is_function && !functions {
-                continue;
-            }
-            if let Err(refused) = session.attach_group(group) {
-                if group.required {
-                    return Err(refused.error).with_context(|| {
-                        format!("cannot attach {} to {}", refused.planned.program, refused.planned.hook)
-                    });
-                }
-                not_used.push(NotUsed {
-                    hook: refused.planned.hook.to_owned(),
-                    attach: refused.planned.attach,
-                    reason: format!("the kernel refused it: {}", root_cause(&refused.error)),
-                });
-                if is_function {
-                    return Ok(None);
-                }
-            }
-        }
-        Ok(Some(session))
+            btf,
+            kind: strategy.kind,
+            basis: strategy.basis_with(&features),
+            labels: false,
+            features,
+        })
     }
 
     /// Attaches all programs of a group, or none.
-    fn attach_group(&mut self, group: &Group) -> Result<(), Refused> {
+    fn attach_group(&mut self, group: &Group) -> Result<(), (Planned, anyhow::Error)> {
         let mut links = Vec::new();
         for planned in &group.programs {
-            let link = self.attach(planned).map_err(|error| Refused { planned: *planned, error })?;
+            let link = self.attach(planned).map_err(|error| (*planned, error))?;
             links.push(link);
         }
         self.links.append(&mut links);
@@ -188,17 +164,33 @@ impl Session {
             }
             AttachKind::Fentry => {
                 let program: &mut FEntry = program.try_into()?;
-                program.load(planned.hook, self.flush_btf.as_ref().context("no BTF")?)?;
+                program.load(planned.hook, self.btf.as_ref().context("no BTF")?)?;
                 let id = program.attach()?;
                 Link::Fentry(program.take_link(id)?)
             }
             AttachKind::Fexit => {
                 let program: &mut FExit = program.try_into()?;
-                program.load(planned.hook, self.flush_btf.as_ref().context("no BTF")?)?;
+                program.load(planned.hook, self.btf.as_ref().context("no BTF")?)?;
                 let id = program.attach()?;
                 Link::Fexit(program.take_link(id)?)
             }
+            AttachKind::Kprobe | AttachKind::Kretprobe => {
+                let program: &mut KProbe = program.try_into()?;
+                program.load()?;
+                let id = program.attach(planned.hook, 0)?;
+                Link::Kprobe(program.take_link(id)?)
+            }
         })
+    }
+
+    /// Notes whether sections are labelled with their lock.
+    pub(super) fn set_labels(&mut self, labels: bool) {
+        self.labels = labels;
+    }
+
+    /// Notes what the plan wanted and the kernel did not.
+    pub(super) fn set_not_used(&mut self, not_used: Vec<NotUsed>) {
+        self.not_used = not_used;
     }
 
     /// Waits for a good moment to start. Readings stay at zero until [`Session::arm`].
@@ -215,6 +207,10 @@ impl Session {
 
     /// Waits until no wait is left that began before the programs were there.
     fn settle(&mut self) -> anyhow::Result<()> {
+        if self.kind != StrategyKind::Tracepoints {
+            thread::sleep(SETTLED_UNSEEN);
+            return Ok(());
+        }
         let begin = Instant::now();
         let (mut seen, mut quiet_since) = (self.reader.unknown_waits()?, Instant::now());
         while quiet_since.elapsed() < SETTLED && begin.elapsed() < SETTLE_LIMIT {
@@ -258,18 +254,28 @@ impl Session {
 
     /// Reads the counters as they are now.
     pub(crate) fn read(&mut self) -> anyhow::Result<Reading> {
-        self.reader.read(self.serves("cpu_locked"), self.times_functions())
+        let functions = self.has(Feature::Flush) || self.serves("flush_return");
+        let mut reading = self.reader.read(self.has(Feature::CpuLocks), functions)?;
+        if self.kind == StrategyKind::Tracepoints {
+            // The tracepoints have counted them already.
+            reading.flushes -= reading.flushes_by_function;
+        }
+        Ok(reading)
     }
 
     /// Runs that the kernel skipped since arming and that lose something. Those of the flush
-    /// function do not: its tracepoints stand in for a skipped entry or return.
+    /// function do not where the tracepoints stand in for a skipped entry or return. Programs on
+    /// functions that take any lock may have been skipped for another one.
     pub(crate) fn recursion_misses(&self) -> anyhow::Result<u64> {
         let misses = |figures: &ProgramFigures| figures.recursion_misses.unwrap_or(0);
         let figures = self.figures()?;
         let lossy = self.attached.iter().zip(figures.iter().zip(&self.baseline));
+        let stands_in = |planned: &Planned| {
+            self.kind == StrategyKind::Tracepoints && planned.program.starts_with("flush_")
+        };
         Ok(lossy
-            .filter(|(planned, _)| planned.attach == AttachKind::RawTracepoint)
-            .map(|(_, (now, then))| misses(now) - misses(then))
+            .filter(|(planned, _)| !stands_in(planned))
+            .map(|(_, (now, then))| misses(now).saturating_sub(misses(then)))
             .sum())
     }
 
@@ -294,9 +300,24 @@ impl Session {
         &self.not_used
     }
 
-    /// Whether function hooks time the flush.
-    pub(crate) fn times_functions(&self) -> bool {
-        self.serves(FLUSH_ENTRY)
+    /// The way of measuring that the kernel accepted.
+    pub(crate) fn strategy(&self) -> StrategyKind {
+        self.kind
+    }
+
+    /// Whether programs of this feature are attached.
+    pub(crate) fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    /// Whether sections are labelled with their lock.
+    pub(crate) fn labels(&self) -> bool {
+        self.labels
+    }
+
+    /// What each metric rests on.
+    pub(crate) fn basis(&self) -> &BTreeMap<Metric, Basis> {
+        &self.basis
     }
 
     /// The eBPF object, for the logger.
@@ -307,13 +328,4 @@ impl Session {
     fn serves(&self, program: &str) -> bool {
         self.attached.iter().any(|planned| planned.program == program)
     }
-}
-
-struct Refused {
-    planned: Planned,
-    error: anyhow::Error,
-}
-
-fn root_cause(error: &anyhow::Error) -> String {
-    error.root_cause().to_string()
 }

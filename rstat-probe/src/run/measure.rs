@@ -19,7 +19,7 @@ use super::{
     outlet::Outlet,
     own_cost::Sampler,
     progress::Progress,
-    provenance::provenance,
+    provenance::{locks, provenance},
     recorder::{Recorder, snapshot},
     settings::{Settings, Target},
     stream::Stream,
@@ -106,7 +106,7 @@ impl<'a> Measurement<'a> {
         session.prepare()?;
         let started = OffsetDateTime::now_utc();
         // Before arming, so that every section of the totals is in an interval, too.
-        let first = take(plan, &mut session, monotonic_ns())?;
+        let first = take(&mut session, monotonic_ns())?;
         session.arm()?;
         let prints_lines = settings.interval_given && settings.prints_report();
         let mut measurement = Self {
@@ -162,7 +162,7 @@ impl<'a> Measurement<'a> {
                     sample_at = self.sampler.next().map(|pause| Instant::now() + pause);
                     step
                 }
-                _ = ticks.tick() => take(self.plan, &mut self.session, monotonic_ns())
+                _ = ticks.tick() => take(&mut self.session, monotonic_ns())
                     .and_then(|snapshot| self.end_interval(snapshot)),
                 _ = looks.tick() => {
                     self.look();
@@ -186,10 +186,12 @@ impl<'a> Measurement<'a> {
         let end_ns = monotonic_ns();
         self.progress.clear();
         let mut edges = Open::default();
+        let mut by_lock = Vec::new();
         let last = self.session.finish().and_then(|(reading, at_end)| {
             edges = open(&reading, at_end);
+            by_lock = locks(self.support, self.plan, &self.session, &reading);
             let misses = self.session.recursion_misses()?;
-            self.end_interval(snapshot(self.plan, &reading, misses, end_ns)?)
+            self.end_interval(snapshot(self.session.basis(), &reading, misses, end_ns)?)
         });
         if let Err(error) = last {
             ended_by = EndedBy::Error { message: format!("{error:#}") };
@@ -209,6 +211,7 @@ impl<'a> Measurement<'a> {
             open: edges,
             overhead: self.sampler.overhead(sections, duration_ns),
             workload: None,
+            locks: by_lock,
             tables: Vec::new(),
             slow_events: Vec::new(),
         };
@@ -238,10 +241,10 @@ impl<'a> Measurement<'a> {
     }
 }
 
-fn take(plan: &AttachPlan, session: &mut Session, at_ns: u64) -> anyhow::Result<Snapshot> {
+fn take(session: &mut Session, at_ns: u64) -> anyhow::Result<Snapshot> {
     let reading = session.read()?;
     let misses = session.recursion_misses()?;
-    snapshot(plan, &reading, misses, at_ns)
+    snapshot(session.basis(), &reading, misses, at_ns)
 }
 
 fn open(reading: &Reading, at_end: OpenAtEnd) -> Open {

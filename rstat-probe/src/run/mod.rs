@@ -33,16 +33,17 @@ pub(crate) fn run(arguments: &RunArguments, verbose: bool) -> anyhow::Result<u8>
     if let Some(missing) = missing_privilege(&support) {
         bail!("rstat-probe run {missing}");
     }
-    let plan = AttachPlan::from_support(&support);
+    let plan = AttachPlan::from_support(&support, arguments.strategy);
     if !plan.measures() {
-        bail!("nothing can be measured on {}: {}", support.release, plan.refusal().unwrap_or("no hooks"));
+        bail!(
+            "nothing can be measured on {}: {}",
+            support.release,
+            plan.refusal.as_deref().unwrap_or("no hooks")
+        );
     }
-    let options = Options {
-        log_faults: verbose,
-        threads: arguments.max_threads,
-        tracepoints_only: arguments.tracepoints_only,
-    };
-    let session = Session::start(&plan, options).with_context(|| refusal(&support))?;
+    let options = Options { log_faults: verbose, threads: arguments.max_threads };
+    let session =
+        Session::start(&plan, support.names.as_ref(), options).with_context(|| refusal(&support))?;
     // One thread: the measuring itself is in the kernel, and signals, timers and the command are
     // few.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,14 +1,16 @@
 //! Where a recording comes from.
 
+use rstat_probe_common::wire::{SUBSYSTEM_BASE, SUBSYSTEM_FIRST, SUBSYSTEM_UNKNOWN, SubsystemStats};
 use rstat_probe_report::{
-    Counter, Metric, Snapshot,
-    recording::{Cpus, Hook, HookNotUsed, Kernel, MetricBasis, Provenance},
+    Counter, Snapshot,
+    recording::{Cpus, Hook, HookNotUsed, Kernel, LockTotals, MetricBasis, Provenance},
     yields::YieldBehaviour,
 };
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use crate::kernel::{
     plan::{AttachPlan, Basis},
+    reader::Reading,
     session::Session,
     support::KernelSupport,
 };
@@ -40,6 +42,7 @@ pub(crate) fn provenance(
             online_list: support.online.text.clone(),
         },
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        strategy: Some(session.strategy().title().to_owned()),
         hooks: session
             .attached()
             .iter()
@@ -59,18 +62,11 @@ pub(crate) fn provenance(
                 reason: hook.reason.clone(),
             })
             .collect(),
-        metrics: plan
-            .basis
+        metrics: session
+            .basis()
             .iter()
             .map(|(metric, basis)| {
                 let basis = match basis {
-                    Basis::From(text) if *metric == Metric::Flush && session.times_functions() => {
-                        let function = plan.flush_function().unwrap_or_default();
-                        let text = format!(
-                            "{function} from entry to return; where that was not called or not seen, {text}"
-                        );
-                        MetricBasis { basis: Some(text), unavailable: None }
-                    }
                     Basis::From(text) => MetricBasis { basis: Some(text.clone()), unavailable: None },
                     Basis::Unavailable(reason) | Basis::Absent(reason) => {
                         MetricBasis { basis: None, unavailable: Some(reason.clone()) }
@@ -88,4 +84,46 @@ pub(crate) fn provenance(
             plan.flush_locked,
         ),
     }
+}
+
+/// The locks that had sections, where the kernel has several.
+pub(crate) fn locks(
+    support: &KernelSupport,
+    plan: &AttachPlan,
+    session: &Session,
+    last: &Reading,
+) -> Vec<LockTotals> {
+    if !plan.many_locks {
+        return Vec::new();
+    }
+    let totals = |lock: &str, part: &SubsystemStats| LockTotals {
+        lock: lock.to_owned(),
+        sections: part.sections,
+        contended: part.contended,
+        hold_ns: part.hold,
+        max_hold_ns: part.hold_max,
+    };
+    if !session.labels() {
+        let hold = &last.lock_hold;
+        let unlabelled = SubsystemStats {
+            sections: hold.count(),
+            contended: last.contended,
+            hold: u64::try_from(hold.sum()).unwrap_or(u64::MAX),
+            hold_max: hold.max().unwrap_or(0),
+        };
+        return if hold.count() == 0 { Vec::new() } else { vec![totals("unknown", &unlabelled)] };
+    }
+    let name = |index: u32| match index {
+        SUBSYSTEM_BASE => "base".to_owned(),
+        SUBSYSTEM_UNKNOWN => "unknown".to_owned(),
+        other => {
+            let id = other - SUBSYSTEM_FIRST;
+            support.subsystems.get(&id).cloned().unwrap_or_else(|| format!("subsystem {id}"))
+        }
+    };
+    (0..)
+        .zip(&last.subsystems)
+        .filter(|(_, part)| part.sections > 0)
+        .map(|(index, part)| totals(&name(index), part))
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use rstat_probe_report::{Counter, Histogram, Interval, Loss, Metric, Snapshot};
 
-use crate::kernel::{plan::AttachPlan, plan::Basis, reader::Reading};
+use crate::kernel::{plan::Basis, reader::Reading};
 
 /// More intervals than this are joined in pairs, unless the user asked for their length: a
 /// forgotten `run` must not eat the host's memory.
@@ -87,11 +87,12 @@ fn joined(intervals: &[Interval]) -> anyhow::Result<Interval> {
 
 /// The snapshot of `reading`: measured metrics, and every cause of loss that was watched for.
 pub(crate) fn snapshot(
-    plan: &AttachPlan,
+    basis: &BTreeMap<Metric, Basis>,
     reading: &Reading,
     recursion_misses: u64,
     at_ns: u64,
 ) -> anyhow::Result<Snapshot> {
+    let measured = |metric: Metric| matches!(basis.get(&metric), Some(Basis::From(_)));
     let flush = reading.flush_by_tracepoint.merge(&reading.flush_by_function)?;
     let metrics = [
         (Metric::IrqsOff, &reading.irqs_off),
@@ -103,35 +104,36 @@ pub(crate) fn snapshot(
     ];
     let metrics: BTreeMap<Metric, Histogram> = metrics
         .into_iter()
-        .filter(|(metric, _)| matches!(plan.basis.get(metric), Some(Basis::From(_))))
+        .filter(|(metric, _)| measured(*metric))
         .map(|(metric, histogram)| (metric, histogram.clone()))
         .collect();
-    let counters = [
+    let mut counters = BTreeMap::from([
         (Counter::Sections, reading.sections),
         (Counter::Flushes, reading.flushes),
         (Counter::Yields, reading.yields),
-        (Counter::Contended, reading.contended),
+    ]);
+    if measured(Metric::LockWait) {
+        counters.insert(Counter::Contended, reading.contended);
+    }
+    let seldom = [
+        (Counter::UnseenReturns, reading.unseen_returns),
+        (Counter::InferredEnds, reading.inferred_ends),
+        (Counter::UnseenHoldNs, reading.unseen_hold_ns),
     ];
+    counters.extend(seldom.into_iter().filter(|(_, count)| *count > 0));
     let losses = [
         (Loss::WaitStartMissing, reading.wait_start_missing),
         (Loss::WaitMapFull, reading.wait_map_full),
         (Loss::WaitOverwritten, reading.wait_overwritten),
         (Loss::SectionOverwritten, reading.section_overwritten),
+        (Loss::SectionUnseen, reading.section_unseen),
         (Loss::TaskMismatch, reading.task_mismatch),
         (Loss::FlushMapFull, reading.flush_map_full),
         (Loss::ClockBackwards, reading.clock_backwards),
         (Loss::CpuLockUnpaired, reading.cpu_lock_unpaired),
         (Loss::RecursionMisses, recursion_misses),
     ];
-    Ok(Snapshot {
-        at_ns,
-        metrics,
-        counters: counters
-            .into_iter()
-            .chain((reading.unseen_returns > 0).then_some((Counter::UnseenReturns, reading.unseen_returns)))
-            .collect(),
-        losses: losses.into_iter().collect(),
-    })
+    Ok(Snapshot { at_ns, metrics, counters, losses: losses.into_iter().collect() })
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ fn a_reader_that_leaves() {
 /// The reader left before the first byte, of `show` and of `check` and of the help.
 #[test]
 fn nobody_reads() {
-    let (storm, kernel) = (path("storm.json"), "tests/fixtures/kernels/6.12");
+    let (storm, kernel) = (path("storm.json"), "tests/fixtures/kernels/6.12.118-cloud-amd64");
     for arguments in [&["show", storm.as_str()][..], &["check", "--root", kernel], &["run", "--help"]] {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);

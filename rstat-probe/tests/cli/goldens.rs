@@ -46,7 +46,7 @@ fn version() {
 #[test]
 fn hidden_things_stay_hidden() {
     for (command, hidden) in [
-        (&["run"][..], &["--tracepoints-only", "--max-threads"][..]),
+        (&["run"][..], &["--strategy", "--max-threads"][..]),
         (&["check"], &["--root"]),
         (&["load"], &["dirtier"]),
     ] {

@@ -1,4 +1,5 @@
-//! `check` on the facts of kernels that are not the running one, beyond its goldens.
+//! `check` on the facts of kernels that are not the running one, beyond its goldens. What is
+//! planned for each of them, and for variants of them, is tested in src/kernel/plan/fixtures.rs.
 
 use std::{
     fs,
@@ -10,6 +11,10 @@ use tempfile::TempDir;
 
 use crate::{refusal, text};
 
+const BTF: &str = "sys/kernel/btf/vmlinux";
+const KALLSYMS: &str = "proc/kallsyms";
+const KPROBES: &str = "sys/bus/event_source/devices/kprobe/type";
+
 fn kernels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kernels")
 }
@@ -17,6 +22,9 @@ fn kernels() -> PathBuf {
 fn check(root: &Path) -> Output {
     crate::tool().arg("check").arg("--root").arg(root).output().unwrap()
 }
+
+/// The kernel that is changed below: it has the most to lose.
+const KERNEL: &str = "6.12.118-cloud-amd64";
 
 /// A copy of one of the kernels in the fixtures, to be changed.
 fn copy_of(kernel: &str) -> TempDir {
@@ -52,16 +60,22 @@ fn every_kernel_has_a_golden() {
 #[test]
 fn exit_codes() {
     for (kernel, code) in [
-        ("5.10", 2),
-        ("6.1", 2),
-        ("6.12", 0),
-        ("6.12-btf", 0),
-        ("6.12-no-capabilities", 2),
-        ("6.12-no-symbols", 1),
-        ("6.16", 0),
-        ("6.18", 0),
-        ("6.18-user-namespace", 2),
-        ("7.3-rt", 2),
+        ("5.10.262-cloud-amd64", 0),
+        ("5.10.262-cloud-amd64-kptr-restrict-2", 1),
+        ("6.1.192-cloud-amd64", 0),
+        ("6.1.192-cloud-amd64-confidentiality", 0),
+        ("6.1.192-cloud-amd64-no-btf", 0),
+        ("6.12.118-cloud-amd64", 0),
+        ("6.12.118-cloud-amd64-no-symbols", 1),
+        ("6.12.118-cloud-amd64-unprivileged", 2),
+        ("6.16.12-cloud-amd64", 0),
+        ("6.18.15-cloud-amd64", 0),
+        ("6.18.15-cloud-amd64-user-namespace", 2),
+        ("6.18.44-no-kprobes", 0),
+        ("7.0.13-cloud-amd64", 0),
+        ("7.3.4-cloud-amd64", 0),
+        ("7.3.4-cloud-amd64-confidentiality", 0),
+        ("7.3.4-rt-amd64", 0),
     ] {
         let output = check(&kernels().join(kernel));
         assert_eq!(output.status.code(), Some(code), "{kernel}: {output:?}");
@@ -79,7 +93,7 @@ fn capabilities() {
         ("0000004000000000", Some("CAP_BPF")),
         ("0000013fffdfffff", Some("CAP_BPF and CAP_PERFMON")),
     ] {
-        let root = copy_of("6.12");
+        let root = copy_of(KERNEL);
         let path = root.path().join("proc/self/status");
         let status = fs::read_to_string(&path).unwrap();
         fs::write(&path, status.replace("CapEff:\t000001ffffffffff", &format!("CapEff:\t{effective}")))
@@ -99,7 +113,7 @@ fn capabilities() {
 
 #[test]
 fn lockdown_is_shown() {
-    let root = copy_of("6.12");
+    let root = copy_of(KERNEL);
     fs::write(root.path().join("sys/kernel/security/lockdown"), "none [integrity] confidentiality\n")
         .unwrap();
     let stdout = check(root.path()).stdout;
@@ -109,17 +123,17 @@ fn lockdown_is_shown() {
 /// Without symbols nothing is known about what the kernel lacks.
 #[test]
 fn unknown_is_not_absent() {
-    let stdout = check(&kernels().join("6.12-no-symbols")).stdout;
+    let stdout = check(&kernels().join("6.12.118-cloud-amd64-no-symbols")).stdout;
     assert!(!text(&stdout).contains("does not exist"), "{}", text(&stdout));
 }
 
 /// An alternative stands below the metric that it is one for.
 #[test]
 fn the_flush_function_belongs_to_flush() {
-    let stdout = check(&kernels().join("6.12-btf")).stdout;
+    let stdout = check(&kernels().join(KERNEL)).stdout;
     let stdout = text(&stdout);
     let after = stdout.split("\n  flush ").nth(1).unwrap().lines().nth(1).unwrap();
-    assert!(after.contains("cgroup_rstat_flush from entry to return"), "{stdout}");
+    assert!(after.contains("cgroup_rstat_flush from call to return"), "{stdout}");
 }
 
 #[test]
@@ -132,7 +146,7 @@ fn broken_roots() {
         "sys/devices/system/cpu/possible",
         "sys/devices/system/cpu/online",
     ] {
-        let root = copy_of("6.12");
+        let root = copy_of(KERNEL);
         let path = root.path().join(file);
         fs::remove_file(&path).unwrap();
         assert_eq!(
@@ -152,7 +166,7 @@ fn odd_facts() {
         ("proc/self/status", "Name:\tx\n", "CapEff"),
         ("proc/self/status", "CapEff:\tall\n", "CapEff"),
     ] {
-        let root = copy_of("6.12");
+        let root = copy_of(KERNEL);
         fs::write(root.path().join(file), content).unwrap();
         let line = refusal(&check(root.path()));
         assert!(line.contains(named), "{line}");
@@ -162,15 +176,90 @@ fn odd_facts() {
 /// A BTF that cannot be read is a note, and the names come from kallsyms.
 #[test]
 fn broken_btf() {
-    let whole = fs::read(kernels().join("6.12-btf/sys/kernel/btf/vmlinux")).unwrap();
+    let whole = fs::read(kernels().join(KERNEL).join(BTF)).unwrap();
     let cut = &whole[..whole.len() / 2];
     for content in [&b""[..], b"\0\0", b"hello, I am no BTF at all", cut] {
-        let root = copy_of("6.12-btf");
-        fs::write(root.path().join("sys/kernel/btf/vmlinux"), content).unwrap();
+        let root = copy_of(KERNEL);
+        fs::write(root.path().join(BTF), content).unwrap();
         let output = check(root.path());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let stdout = text(&output.stdout);
         assert!(stdout.contains("\n  BTF            not used: cannot read "), "{stdout}");
-        assert!(stdout.contains("\nhooks (/proc/kallsyms): 9 of 9 rstat tracepoints\n"), "{stdout}");
+        assert!(
+            stdout.contains(
+                "\nhooks (/proc/kallsyms): 3 of 3 tracepoints of the locks, 6 of 6 of the per-CPU locks\n"
+            ),
+            "{stdout}"
+        );
     }
+}
+
+/// Whatever is missing, `check` says so, and what is done without it.
+#[test]
+fn what_is_missing_is_named() {
+    for (kernel, missing, code, parts) in [
+        (
+            KERNEL,
+            &[BTF][..],
+            0,
+            &["BTF            not used: cannot read ", "  kprobe          cgroup_rstat_flush"],
+        ),
+        (KERNEL, &[KPROBES], 0, &["kprobes        none", "  fentry          cgroup_rstat_flush"]),
+        (
+            KERNEL,
+            &[BTF, KPROBES],
+            0,
+            &["kprobes        none", "not used: fentry cgroup_rstat_flush: fentry needs BTF"],
+        ),
+        (
+            "6.1.192-cloud-amd64",
+            &[KALLSYMS],
+            1,
+            &["locks          addresses are unknown: cannot read ", "lock_wait      unavailable: "],
+        ),
+        (
+            "6.1.192-cloud-amd64",
+            &[BTF, KPROBES],
+            2,
+            &["walk: fentry needs BTF", "nothing can be measured here: "],
+        ),
+    ] {
+        let root = copy_of(kernel);
+        for file in missing {
+            fs::remove_file(root.path().join(file)).unwrap();
+        }
+        let output = check(root.path());
+        let stdout = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{kernel} without {missing:?}: {stdout}");
+        for part in parts {
+            assert!(stdout.contains(part), "{kernel} without {missing:?}: no `{part}` in {stdout}");
+        }
+    }
+}
+
+/// Only whole names count: a real kallsyms is full of names that contain the wanted ones, and
+/// modules may have symbols of the same name.
+#[test]
+fn lookalikes() {
+    let root = copy_of(KERNEL);
+    fs::remove_file(root.path().join(BTF)).unwrap();
+    let expected = check(root.path());
+    let path = root.path().join(KALLSYMS);
+    let kallsyms = fs::read_to_string(&path).unwrap();
+    let lookalikes = kallsyms.lines().flat_map(|line| {
+        let name = &line[19..];
+        [
+            format!("ffffffff81000010 T __pfx_{name}\n"),
+            format!("ffffffff81000020 t {name}.cold\n"),
+            format!("ffffffffc0000010 t {name}\t[module]\n"),
+            format!("{line}\n"),
+        ]
+    });
+    fs::write(&path, lookalikes.collect::<String>()).unwrap();
+    assert_eq!(check(root.path()), expected);
+    // None of them stands in for what is not there.
+    let kallsyms = fs::read_to_string(&path).unwrap().replace(" cgroup_rstat_flush\n", " other\n");
+    fs::write(&path, kallsyms).unwrap();
+    let stdout = check(root.path()).stdout;
+    assert!(!text(&stdout).contains("kprobe          cgroup_rstat_flush "), "{}", text(&stdout));
 }
