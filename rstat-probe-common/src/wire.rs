@@ -61,6 +61,10 @@ pub struct OpenSection {
     pub flush_thread: u32,
     /// Index into [`SectionStats::subsystems`] of the flush of `flush_thread`.
     pub subsystem: u32,
+    /// Thread id of the reader of `cpu.stat` that began on this CPU, 0 for none.
+    pub reader: u32,
+    /// Always 0: no padding in map values.
+    pub reserved: u32,
 }
 
 /// Index into `OPEN`: the main and the per-CPU locks nest.
@@ -276,7 +280,7 @@ pub struct Control {
 
 const _: () = {
     assert!(size_of::<WireHistogram>() == 8 * (4 + SLOTS));
-    assert!(size_of::<OpenSection>() == 64);
+    assert!(size_of::<OpenSection>() == 72);
     assert!(size_of::<LockStats>() == 8 * 9 && size_of::<SubsystemStats>() == 8 * 4);
     assert!(
         size_of::<SectionStats>()

@@ -24,6 +24,8 @@ const NO_SECTION: OpenSection = OpenSection {
     ends_with_walk: 0,
     flush_thread: 0,
     subsystem: 0,
+    reader: 0,
+    reserved: 0,
 };
 
 #[inline(always)]

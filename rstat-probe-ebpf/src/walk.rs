@@ -94,7 +94,11 @@ fn on_switch() {
         return;
     }
     if open.start == 0 {
-        bound(stats, open, at);
+        // Others than readers have released the lock right after the walk, long ago.
+        if open.reader == open.thread {
+            bound(stats, open, at);
+        }
+        open.walk_end = 0;
         return;
     }
     if open.flush_start == 0 {
@@ -119,9 +123,12 @@ fn bound(stats: &mut SectionStats, open: &mut OpenSection, at: u64) {
 #[inline(always)]
 fn on_reader_begin() {
     if let Some(open) = OPEN.get_ptr_mut(OpenKind::Main as u32) {
-        // SAFETY: this CPU's element; the walk's programs, which write the word too, run in this
+        // SAFETY: this CPU's element; the walk's programs, which write `walk_end` too, run in this
         // thread or after it.
-        unsafe { (*open).walk_end = 0 };
+        unsafe {
+            (*open).walk_end = 0;
+            (*open).reader = thread();
+        }
     }
 }
 
@@ -134,6 +141,7 @@ fn on_reader_end() {
     let Some(State { stats, open, .. }) = (unsafe { state() }) else { return };
     if open.thread == thread() && open.start == 0 {
         bound(stats, open, end);
+        open.reader = 0;
     }
 }
 

@@ -14,6 +14,7 @@ mod kernel {
     mod storm;
 
     mod attaching;
+    mod bpftrace;
     mod closing;
     mod command;
     mod comparing;
@@ -34,7 +35,7 @@ mod kernel {
             "this kernel has no rstat tracepoints"
         } else if fs::read_to_string("/proc/sys/kernel/version").is_ok_and(|text| text.contains("PREEMPT_RT"))
         {
-            "PREEMPT_RT is not measured"
+            "PREEMPT_RT has no irqs_off, which these tests look at"
         } else if cgroup::v2_mount().is_none() {
             "no cgroup v2 is mounted"
         } else {

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Context as _;
 use aya::EbpfLoader;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -68,7 +67,7 @@ pub(super) fn start(plan: &AttachPlan, names: Option<&Names>, options: Options) 
     let mut loader = EbpfLoader::new();
     loader.btf(None); // nothing to relocate
     for strategy in &plan.strategies {
-        match start_strategy(&mut loader, plan, strategy, names, options, &mut not_used) {
+        match start_strategy(&mut loader, plan, strategy, names, options, &memory, &mut not_used) {
             Ok(mut session) => {
                 session.set_not_used(not_used);
                 return Ok(session);
@@ -76,16 +75,7 @@ pub(super) fn start(plan: &AttachPlan, names: Option<&Names>, options: Options) 
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    let error = first_error.unwrap_or_else(|| anyhow::anyhow!("the plan has no hooks"));
-    match memory.left {
-        Some(limit) => Err(error).with_context(|| {
-            format!(
-                "locked memory is limited to {} KiB, which kernels before 5.11 apply to BPF maps: run `ulimit -l unlimited` before (systemd: LimitMEMLOCK=infinity)",
-                limit / 1024
-            )
-        }),
-        None => Err(error),
-    }
+    Err(first_error.unwrap_or_else(|| anyhow::anyhow!("the plan has no hooks")))
 }
 
 /// Kernels before 5.11 count maps as locked memory. The limit is put back on drop: the command that
@@ -106,6 +96,17 @@ impl MemoryLimit {
         let left = if lifted { None } else { getrlimit(Resource::Memlock).current };
         Self { before, left }
     }
+
+    /// Adds to a refusal of the maps that this can be the cause.
+    fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        match self.left {
+            Some(limit) => error.context(format!(
+                "locked memory is limited to {} KiB, which kernels before 5.11 apply to BPF maps: run `ulimit -l unlimited` before (systemd: LimitMEMLOCK=infinity)",
+                limit / 1024
+            )),
+            None => error,
+        }
+    }
 }
 
 impl Drop for MemoryLimit {
@@ -121,6 +122,7 @@ fn start_strategy(
     strategy: &Strategy,
     names: Option<&Names>,
     options: Options,
+    memory: &MemoryLimit,
     not_used: &mut Vec<NotUsed>,
 ) -> anyhow::Result<Session> {
     let mut refused: BTreeSet<usize> = BTreeSet::new();
@@ -143,7 +145,7 @@ fn start_strategy(
             }
             Err(refusal) => refusal,
         };
-        let Some(index) = refusal.group else { return Err(refusal.error) };
+        let Some(index) = refusal.group else { return Err(memory.explain(refusal.error)) };
         if constants.labels != 0 && strategy.groups[index].feature == Feature::Flush {
             // To label a section the flush function's program reads kernel memory, which a
             // lockdown that nobody told us of may forbid.

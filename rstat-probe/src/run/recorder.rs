@@ -115,12 +115,12 @@ pub(crate) fn snapshot(
     if measured(Metric::LockWait) {
         counters.insert(Counter::Contended, reading.contended);
     }
-    let seldom = [
-        (Counter::UnseenReturns, reading.unseen_returns),
-        (Counter::InferredEnds, reading.inferred_ends),
-        (Counter::UnseenHoldNs, reading.unseen_hold_ns),
-    ];
+    let seldom =
+        [(Counter::UnseenReturns, reading.unseen_returns), (Counter::InferredEnds, reading.inferred_ends)];
     counters.extend(seldom.into_iter().filter(|(_, count)| *count > 0));
+    if reading.inferred_ends > 0 {
+        counters.insert(Counter::UnseenHoldNs, reading.unseen_hold_ns);
+    }
     let losses = [
         (Loss::WaitStartMissing, reading.wait_start_missing),
         (Loss::WaitMapFull, reading.wait_map_full),

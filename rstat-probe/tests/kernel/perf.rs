@@ -13,7 +13,7 @@ use super::{
     storm::load,
 };
 
-const IN_NAMESPACE: &str = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null
+pub(super) const IN_NAMESPACE: &str = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null
 test -d /sys/kernel/tracing/events/cgroup && exec \"$@\"";
 
 /// What one perf counted.

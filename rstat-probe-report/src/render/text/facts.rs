@@ -97,7 +97,7 @@ pub(in crate::render) fn write_counters(
 ) -> io::Result<()> {
     let counters: Vec<String> = Counter::ALL
         .iter()
-        .filter(|counter| **counter != Counter::UnseenHoldNs)
+        .filter(|counter| !matches!(counter, Counter::InferredEnds | Counter::UnseenHoldNs))
         .filter_map(|counter| Some((counter, *totals.counters.get(counter)?)))
         .map(|(name, count)| format!("{name} {} ({})", units::count(count), rate(count, elapsed)))
         .collect();
@@ -109,7 +109,12 @@ pub(in crate::render) fn write_counters(
         Some((&ends, &lacking)) if ends > 0 => {
             let each = units::duration_f64(lacking as f64 / ends as f64, 2);
             let text = format!(
-                "releases cannot be seen on this kernel: lock_hold and irqs_off lack at most {each} a section on average"
+                "{}: lock_hold and irqs_off lack at most {each} a section on average",
+                units::counted(
+                    ends,
+                    "release was not seen but inferred",
+                    "releases were not seen but inferred"
+                )
             );
             page.write_fact(w, "precision", &text)
         }
