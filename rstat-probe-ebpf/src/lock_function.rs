@@ -27,7 +27,7 @@ fn on_acquired() {
     // SAFETY: IRQs are off.
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
     let thread = thread();
-    let spin = open.spin_start;
+    let spin = core::mem::take(&mut open.spin_start);
     if INFER_END.load() != 0 && open.start != 0 && open.flush_start != 0 && open.thread == thread {
         // The walk gave the lock up and this thread went on at once.
         on_yield(stats, open, armed, if spin == 0 { now() } else { spin });

@@ -29,7 +29,7 @@ fn on_begin() {
     // SAFETY: IRQs are off.
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
     if INFER_BEGIN.load() != 0 || open.start == 0 || open.thread != thread() {
-        let spin = open.spin_start;
+        let spin = core::mem::take(&mut open.spin_start);
         begin_section(stats, open, armed, spin);
         if !armed {
             open.flush_start = 0;
@@ -50,6 +50,8 @@ fn on_end() {
     let in_section = open.start != 0 && open.thread == thread;
     let begin = if in_section { open.flush_start } else { resumed_flush(thread) };
     open.flush_start = 0;
+    // Of an acquisition inside the walk that was not seen.
+    open.spin_start = 0;
     stats.updates_begun += 1;
     end_flush(stats, armed, begin, end);
     if in_section && (open.ends_with_walk != 0 || INFER_END.load() != 0) {

@@ -55,6 +55,8 @@ fn main() -> ExitCode {
 fn start_log(verbose: bool) {
     env_logger::Builder::new()
         .filter_level(if verbose { log::LevelFilter::Info } else { log::LevelFilter::Warn })
+        // What of aya's warnings matters is in our errors.
+        .filter_module("aya", if verbose { log::LevelFilter::Info } else { log::LevelFilter::Error })
         .format(|out, record| {
             let severity = match record.level() {
                 log::Level::Error => "error",
