@@ -33,15 +33,22 @@ pub(crate) fn bin_folder() -> Option<PathBuf> {
     Some(home.join("bin"))
 }
 
-/// Runs a build that was asked for `--message-format=json-render-diagnostics` and returns the
-/// executable of one target.
+/// Runs a build and returns the executable of one target.
 pub(crate) fn executable(command: &mut Command, target: &str) -> Result<PathBuf> {
+    executables(command, [target]).map(|[path]| path)
+}
+
+/// Runs a build and returns the executables of some targets.
+pub(crate) fn executables<const N: usize>(command: &mut Command, targets: [&str; N]) -> Result<[PathBuf; N]> {
     command.arg("--message-format=json-render-diagnostics");
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
-    let mut found = None;
+    let mut found = [const { None }; N];
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
-            found = executable_in(&line.context("reading cargo's messages")?, target).or(found);
+            let line = line.context("reading cargo's messages")?;
+            for (path, target) in found.iter_mut().zip(targets) {
+                *path = executable_in(&line, target).or(path.take());
+            }
         }
     }
     let status = child.wait()?;
@@ -49,7 +56,10 @@ pub(crate) fn executable(command: &mut Command, target: &str) -> Result<PathBuf>
         let subcommand = command.get_args().next().map(OsStr::to_string_lossy).unwrap_or_default();
         bail!("cargo {subcommand} failed: {}", process::outcome(status));
     }
-    found.with_context(|| format!("cargo built no executable for the target {target}"))
+    if let Some(missing) = found.iter().position(Option::is_none) {
+        bail!("cargo built no executable for the target {}", targets[missing]);
+    }
+    Ok(found.map(Option::unwrap_or_default))
 }
 
 /// The executable that one of Cargo's JSON messages names, if it is the target's.

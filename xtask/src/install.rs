@@ -74,6 +74,13 @@ pub(crate) fn perf(log: &Log) -> bool {
     false
 }
 
+/// Installs one package; what its absence means is the caller's business.
+pub(crate) fn package(log: &Log, name: &str) -> bool {
+    let Some(mut apt) = Apt::detect() else { return false };
+    apt.offers(log, &[name])
+        && apt.install(log, &[name]).map_err(|error| log.step(&format!("{error:#}"))).is_ok()
+}
+
 struct Installer<'a> {
     log: &'a Log,
     apt: Option<Apt>,

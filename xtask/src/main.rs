@@ -14,6 +14,7 @@ mod setup;
 mod tee;
 mod test;
 mod toolchain;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -35,8 +36,10 @@ enum Command {
     Build(build::Options),
     /// Measures a load on this kernel for some seconds and saves the recording
     Demo(demo::Options),
-    /// Runs every check: format, lints, tests, live kernel tests, documentation
+    /// Runs every check: format, lints, tests, live kernel tests, the VM matrix, documentation
     Test,
+    /// Boots Debian's kernels from 5.10 to the newest in emulated machines and tests the tool there
+    Vm(vm::Options),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Build(options) => build::run(&options),
         Command::Demo(options) => demo::run(&options),
         Command::Test => test::run(),
+        Command::Vm(options) => vm::run(&options),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

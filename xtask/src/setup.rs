@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: finds what building and testing need and installs what is missing.
 
-use std::{env, process::Command, time::Instant};
+use std::{env, path::Path, process::Command, time::Instant};
 
 use anyhow::Result;
 
@@ -9,6 +9,7 @@ use crate::{
     linker::Linker,
     privilege, process,
     toolchain::{self, Toolchain},
+    vm,
 };
 
 /// How much to look after.
@@ -16,7 +17,9 @@ use crate::{
 pub(crate) enum Scope {
     /// What a build needs.
     Build,
-    /// And what the tests need.
+    /// And what the VM kernel matrix needs.
+    Machines,
+    /// And what all the tests need.
     Everything,
 }
 
@@ -69,6 +72,10 @@ pub(crate) fn run(scope: Scope) -> Result<Ready> {
     if scope == Scope::Everything {
         Log::found("eBPF clippy", &clippy(&log, &ready.toolchain));
         Log::found("perf", &perf(&log));
+        Log::found("bpftrace", &bpftrace(&log));
+    }
+    if scope != Scope::Build {
+        Log::found("QEMU", &qemu(&log));
     }
     Ok(ready)
 }
@@ -99,4 +106,29 @@ fn perf(log: &Log) -> String {
     version().or_else(|| install::perf(log).then(version).flatten()).unwrap_or_else(|| {
         "not found; the live kernel tests compare with it: install your distribution's perf".to_owned()
     })
+}
+
+/// bpftrace runs beside us on the same hooks in one of the live kernel tests.
+fn bpftrace(log: &Log) -> String {
+    let version = || {
+        let text = process::capture(Command::new("bpftrace").arg("--version"))?;
+        Some(text.trim_start_matches("bpftrace ").to_owned())
+    };
+    version().or_else(|| install::package(log, "bpftrace").then(version).flatten()).unwrap_or_else(|| {
+        "not found; a live kernel test runs it: install your distribution's bpftrace".to_owned()
+    })
+}
+
+/// QEMU boots the kernels of the VM matrix, which come from Debian's archive with Debian's signature.
+fn qemu(log: &Log) -> String {
+    if !Path::new(vm::KEYRING).exists() {
+        install::package(log, vm::KEYRING_PACKAGE);
+    }
+    let version = || {
+        let text = process::capture(Command::new(vm::QEMU).arg("--version"))?;
+        Some(text.lines().next()?.trim_start_matches("QEMU emulator version ").to_owned())
+    };
+    version().or_else(|| install::package(log, vm::QEMU_PACKAGE).then(version).flatten()).unwrap_or_else(
+        || format!("not found; the VM matrix needs it: install your distribution's {}", vm::QEMU),
+    )
 }

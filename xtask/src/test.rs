@@ -14,7 +14,7 @@ use crate::{
     process,
     setup::{self, Ready},
     tee::{self, Notes},
-    toolchain,
+    toolchain, vm,
 };
 
 const EBPF_PACKAGE: &str = "rstat-probe-ebpf";
@@ -23,12 +23,13 @@ const KERNEL_TEST: &str = "kernel";
 
 type Step = (&'static str, fn(&Ready) -> Result<Notes>);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("format", format),
     ("lints", lints),
     ("eBPF lints", ebpf_lints),
     ("tests", tests),
     ("live kernel tests", kernel_tests),
+    ("VM matrix", vm::matrix),
     ("documentation", documentation),
 ];
 
