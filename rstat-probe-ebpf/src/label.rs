@@ -43,7 +43,7 @@ pub(crate) fn forget(start: &FlushStart, thread: u32) {
         return;
     }
     let kind = OpenKind::Main as u32;
-    // SAFETY: the kernel has the helper (5.18) where labels are used (6.16), and checks the CPU's
+    // SAFETY: the kernel has the helper (5.19) where labels are used (6.16), and checks the CPU's
     // number.
     let open = unsafe {
         bpf_map_lookup_percpu_elem(

@@ -7,7 +7,7 @@ use rstat_probe_common::wire::{OpenKind, OpenSection, SectionStats, WaitKind};
 
 use crate::{
     flush,
-    maps::{BY_THREAD, OPEN, OPEN_BY_THREAD, SECTIONS, control},
+    maps::{BY_THREAD, EXACT_SPIN, OPEN, OPEN_BY_THREAD, SECTIONS, control},
     section::{Ended, on_contended, on_locked, on_unlock},
     timing::{now, record, take_wait_start, thread},
 };
@@ -60,6 +60,10 @@ fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
     };
     // SAFETY: this CPU's or this thread's element: nobody else writes it now.
     let open = unsafe { &mut *open };
+    if EXACT_SPIN.load() != 0 && (!contended || open.spin_start < wait_start) {
+        // Of an acquisition before all programs were there.
+        open.spin_start = 0;
+    }
     on_locked(&mut stats.lock, open, armed, wait_start, cgroup, cpu, contended);
 }
 
@@ -85,18 +89,18 @@ fn unlock(cgroup: *const u8, cpu: i32) {
     };
     // SAFETY: as in `locked`.
     let open = unsafe { &mut *open };
-    let section = on_unlock(&mut stats.lock, open, armed, end, cgroup);
+    if let Some(section) = on_unlock(&mut stats.lock, open, armed, end, cgroup) {
+        stats.updates_begun += 1;
+        record_section(stats, &section);
+        if cpu >= 0 {
+            stats.yields += 1;
+        }
+        flush::on_section_end(stats, open, &section, cgroup, cpu);
+        stats.updates_ended += 1;
+    }
     if by_thread {
         let _ = OPEN_BY_THREAD.remove(thread());
     }
-    let Some(section) = section else { return };
-    stats.updates_begun += 1;
-    record_section(stats, &section);
-    if cpu >= 0 {
-        stats.yields += 1;
-    }
-    flush::on_section_end(stats, open, &section, cgroup, cpu);
-    stats.updates_ended += 1;
 }
 
 /// Adds a section to the histograms. Runs inside the update bracket of `stats`.

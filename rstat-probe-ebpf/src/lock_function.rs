@@ -17,6 +17,7 @@ use crate::{
     report::{Fault, fault},
     section::{on_locked, on_unlock},
     timing::{now, thread},
+    walk::bound,
 };
 
 const NO_CGROUP: *const u8 = core::ptr::null();
@@ -28,6 +29,9 @@ fn on_acquired() {
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
     let thread = thread();
     let spin = core::mem::take(&mut open.spin_start);
+    if INFER_END.load() != 0 && open.walk_end != 0 {
+        bound(stats, open, if spin == 0 { now() } else { spin });
+    }
     if INFER_END.load() != 0 && open.start != 0 && open.flush_start != 0 && open.thread == thread {
         // The walk gave the lock up and this thread went on at once.
         on_yield(stats, open, armed, if spin == 0 { now() } else { spin });

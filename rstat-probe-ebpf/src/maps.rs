@@ -102,7 +102,7 @@ pub(crate) static SUBSYS_ID: Global<u32> = Global::new(0);
 #[inline(always)]
 pub(crate) fn is_main_lock(lock: u64) -> bool {
     let locks = LOCKS.load();
-    lock == locks[0] || lock == locks[1] || lock == locks[2] || lock == locks[3]
+    lock != 0 && (lock == locks[0] || lock == locks[1] || lock == locks[2] || lock == locks[3])
 }
 
 /// Offset of `struct cgroup::kn`, 0 when unknown.

@@ -42,10 +42,8 @@ impl Ended {
     /// took longer than its hold: it is counted as lost, not recorded too short.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Option<u64> {
-        if EXACT_SPIN.load() != 0 {
-            return Some(self.end - self.spin);
-        }
-        (self.open.wait_start != 0 || self.open.contended == 0).then(|| self.end - self.begin)
+        let begin = if EXACT_SPIN.load() == 0 { self.begin } else { self.spin };
+        (self.open.wait_start != 0 || self.open.contended == 0).then(|| self.end - begin)
     }
 }
 

@@ -28,8 +28,18 @@ use crate::{
 fn on_begin() {
     // SAFETY: IRQs are off.
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
-    if INFER_BEGIN.load() != 0 || open.start == 0 || open.thread != thread() {
+    let thread = thread();
+    if INFER_BEGIN.load() != 0 || open.start == 0 || open.thread != thread {
         let spin = core::mem::take(&mut open.spin_start);
+        if INFER_BEGIN.load() != 0 {
+            if open.walk_end != 0 {
+                bound(stats, open, if spin == 0 { now() } else { spin });
+            }
+            if resumed_flush(thread) != 0 {
+                // The end of this thread's walk before was not seen.
+                stats.lock.section_overwritten += 1;
+            }
+        }
         begin_section(stats, open, armed, spin);
         if !armed {
             open.flush_start = 0;
@@ -60,7 +70,8 @@ fn on_end() {
         }
         if INFER_END.load() != 0 {
             stats.inferred_ends += 1;
-            open.walk_end = end;
+            // Others release the lock right after the walk.
+            open.walk_end = if open.reader == thread { end } else { 0 };
         }
     }
     stats.updates_ended += 1;
@@ -96,11 +107,7 @@ fn on_switch() {
         return;
     }
     if open.start == 0 {
-        // Others than readers have released the lock right after the walk, long ago.
-        if open.reader == open.thread {
-            bound(stats, open, at);
-        }
-        open.walk_end = 0;
+        bound(stats, open, at);
         return;
     }
     if open.flush_start == 0 {
@@ -114,11 +121,11 @@ fn on_switch() {
 
 /// The lock whose release could not be seen is free at `at`.
 #[inline(always)]
-fn bound(stats: &mut SectionStats, open: &mut OpenSection, at: u64) {
-    if open.walk_end != 0 && at > open.walk_end {
-        stats.unseen_hold += at - open.walk_end;
+pub(crate) fn bound(stats: &mut SectionStats, open: &mut OpenSection, at: u64) {
+    let end = core::mem::take(&mut open.walk_end);
+    if end != 0 && at > end {
+        stats.unseen_hold += at - end;
     }
-    open.walk_end = 0;
 }
 
 /// A reader of `cpu.stat` begins: what ended before is not its walk.
@@ -138,8 +145,8 @@ fn on_reader_begin() {
 #[inline(always)]
 fn on_reader_end() {
     let end = now();
-    // SAFETY: only a switch to another thread writes the word in `stats`, too, and then this
-    // CPU's `walk_end` is 0.
+    // SAFETY: of the words written here only `unseen_hold` has other writers, and they run when
+    // this thread leaves the CPU or another one has the lock; `walk_end` is taken by one of them.
     let Some(State { stats, open, .. }) = (unsafe { state() }) else { return };
     if open.thread == thread() && open.start == 0 {
         bound(stats, open, end);

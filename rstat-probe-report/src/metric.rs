@@ -143,7 +143,7 @@ named_enum! {
             "the release of a section was not seen: lock_hold and irqs_off lack that section";
         /// The section that follows a yield could not be seen.
         SectionUnseen = "section_unseen",
-            "the section after a yield was not seen: sections, lock_hold and irqs_off lack it";
+            "the section after a yield was not seen: sections, lock_hold and irqs_off lack at least so many";
         /// A section was released by another thread than its owner.
         TaskMismatch = "task_mismatch",
             "a section was released by another thread: lock_hold and irqs_off lack that section";

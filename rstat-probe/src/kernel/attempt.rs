@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use aya::EbpfLoader;
+use aya::{EbpfLoader, programs::ProgramError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
@@ -48,12 +48,17 @@ impl Refused {
             && code.is_some_and(|code| NO_TRAMPOLINES.contains(&code))
     }
 
-    fn note(&self) -> Option<NotUsed> {
+    /// Whether the program was refused, not its hook.
+    fn is_of_the_verifier(&self) -> bool {
+        self.error.chain().any(|cause| matches!(cause.downcast_ref(), Some(ProgramError::LoadError { .. })))
+    }
+
+    fn note(&self, what: &str) -> Option<NotUsed> {
         let planned = self.planned?;
         Some(NotUsed {
             hook: planned.hook.to_owned(),
             attach: planned.attach,
-            reason: format!("the kernel refused it: {}", self.error.root_cause()),
+            reason: format!("{what}: {}", self.error.root_cause()),
         })
     }
 }
@@ -126,10 +131,15 @@ fn start_strategy(
     not_used: &mut Vec<NotUsed>,
 ) -> anyhow::Result<Session> {
     let mut refused: BTreeSet<usize> = BTreeSet::new();
-    let mut globals = strategy.globals;
+    // Groups whose programs the kernel refuses as long as they read its memory for labels.
+    let mut unlabelled: BTreeSet<usize> = BTreeSet::new();
     loop {
         let groups = chosen(&strategy.groups, &refused);
         let features: Vec<Feature> = groups.iter().map(|(_, group)| group.feature).collect();
+        let mut globals = strategy.globals;
+        if groups.iter().any(|(index, _)| unlabelled.contains(index)) {
+            globals.label = None;
+        }
         // The loader keeps references, and there is one loader for a handful of attempts.
         let constants = Box::leak(Box::new(Constants::new(plan, globals, &features, options)));
         constants.give_to(loader);
@@ -146,25 +156,25 @@ fn start_strategy(
             Err(refusal) => refusal,
         };
         let Some(index) = refusal.group else { return Err(memory.explain(refusal.error)) };
-        if constants.labels != 0 && strategy.groups[index].feature == Feature::Flush {
-            // To label a section the flush function's program reads kernel memory, which a
-            // lockdown that nobody told us of may forbid.
-            globals.label = None;
+        let group = &strategy.groups[index];
+        if constants.labels != 0 && group.feature == Feature::Flush && refusal.is_of_the_verifier() {
+            // A lockdown that nobody told us of may forbid to read kernel memory.
+            unlabelled.insert(index);
+            not_used.extend(refusal.note("not with the names of locks"));
             continue;
         }
-        not_used.extend(refusal.note());
+        not_used.extend(refusal.note("the kernel refused it"));
         refused.insert(index);
         if refusal.is_about_trampolines() {
             let all = strategy.groups.iter().enumerate();
             refused.extend(all.filter(|(_, group)| group.is_trampoline()).map(|(index, _)| index));
         }
-        let feature = strategy.groups[index].feature;
         let left = strategy
             .groups
             .iter()
             .enumerate()
-            .any(|(index, group)| group.feature == feature && !refused.contains(&index));
-        if strategy.groups[index].required && !left {
+            .any(|(index, other)| other.feature == group.feature && !refused.contains(&index));
+        if group.required && !left {
             return Err(refusal.error);
         }
     }

@@ -182,7 +182,8 @@ pub(crate) struct Reading {
     pub unseen_returns: u64,
     pub section_unseen: u64,
     pub inferred_ends: u64,
-    pub unseen_hold_ns: u64,
+    /// `None` when nothing bounds it.
+    pub unseen_hold_ns: Option<u64>,
     /// By lock, in the order of [`SectionStats::subsystems`].
     pub subsystems: [SubsystemStats; SUBSYSTEMS],
     pub clock_backwards: u64,
@@ -269,7 +270,7 @@ impl Reader {
             unseen_returns: sections.sum(|s| s.unseen_returns),
             section_unseen: sections.sum(|s| s.lock.section_unseen),
             inferred_ends: sections.sum(|s| s.inferred_ends),
-            unseen_hold_ns: sections.sum(|s| s.unseen_hold),
+            unseen_hold_ns: Some(sections.sum(|s| s.unseen_hold)),
             subsystems: sections.subsystems(),
             clock_backwards: sections.sum(|s| s.lock.clock_backwards) + flushes.sum(|s| s.clock_backwards),
             cpu_lock_unpaired: cpu_locks.sum(|s| unpaired(&s.lock)) + per_cpu.map_full + per_cpu.overwritten,

@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use aya::{
     Btf, Ebpf, EbpfLoader, Endianness,
     programs::{
-        FEntry, FExit, KProbe, RawTracePoint, fentry::FEntryLink, fexit::FExitLink, kprobe::KProbeLink,
-        raw_trace_point::RawTracePointLink,
+        FEntry, FExit, KProbe, ProgramError, RawTracePoint, fentry::FEntryLink, fexit::FExitLink,
+        kprobe::KProbeLink, raw_trace_point::RawTracePointLink,
     },
 };
 use rstat_probe_common::wire::OpenKind;
@@ -32,6 +32,8 @@ const SETTLED: Duration = Duration::from_millis(4);
 const SETTLE_LIMIT: Duration = Duration::from_millis(200);
 /// Without tracepoints a wait whose begin was not seen looks like none, so this long has to do.
 const SETTLED_UNSEEN: Duration = Duration::from_millis(100);
+/// libbpf tries as often (`PROG_LOAD_ATTEMPTS`).
+const LOAD_ATTEMPTS: u32 = 5;
 /// At the end, open sections get this long to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(100);
 
@@ -158,25 +160,27 @@ impl Session {
         Ok(match planned.attach {
             AttachKind::RawTracepoint => {
                 let program: &mut RawTracePoint = program.try_into()?;
-                program.load()?;
+                load(|| program.load())?;
                 let id = program.attach(planned.hook)?;
                 Link::RawTracepoint(program.take_link(id)?)
             }
             AttachKind::Fentry => {
                 let program: &mut FEntry = program.try_into()?;
-                program.load(planned.hook, self.btf.as_ref().context("no BTF")?)?;
+                let btf = self.btf.as_ref().context("no BTF")?;
+                load(|| program.load(planned.hook, btf))?;
                 let id = program.attach()?;
                 Link::Fentry(program.take_link(id)?)
             }
             AttachKind::Fexit => {
                 let program: &mut FExit = program.try_into()?;
-                program.load(planned.hook, self.btf.as_ref().context("no BTF")?)?;
+                let btf = self.btf.as_ref().context("no BTF")?;
+                load(|| program.load(planned.hook, btf))?;
                 let id = program.attach()?;
                 Link::Fexit(program.take_link(id)?)
             }
             AttachKind::Kprobe | AttachKind::Kretprobe => {
                 let program: &mut KProbe = program.try_into()?;
-                program.load()?;
+                load(|| program.load())?;
                 let id = program.attach(planned.hook, 0)?;
                 Link::Kprobe(program.take_link(id)?)
             }
@@ -256,6 +260,9 @@ impl Session {
     pub(crate) fn read(&mut self) -> anyhow::Result<Reading> {
         let functions = self.has(Feature::Flush) || self.serves("flush_return");
         let mut reading = self.reader.read(self.has(Feature::CpuLocks), functions)?;
+        if !self.has(Feature::Bound) {
+            reading.unseen_hold_ns = None;
+        }
         if self.kind == StrategyKind::Tracepoints {
             // The tracepoints have counted them already.
             reading.flushes -= reading.flushes_by_function;
@@ -266,17 +273,22 @@ impl Session {
     /// Runs that the kernel skipped since arming and that lose something. Those of the flush
     /// function do not where the tracepoints stand in for a skipped entry or return. Programs on
     /// functions that take any lock may have been skipped for another one.
-    pub(crate) fn recursion_misses(&self) -> anyhow::Result<u64> {
+    ///
+    /// `None` where the kernel does not count them (before 5.12).
+    pub(crate) fn recursion_misses(&self) -> anyhow::Result<Option<u64>> {
         let misses = |figures: &ProgramFigures| figures.recursion_misses.unwrap_or(0);
         let figures = self.figures()?;
+        if figures.iter().all(|figures| figures.recursion_misses.is_none()) {
+            return Ok(None);
+        }
         let lossy = self.attached.iter().zip(figures.iter().zip(&self.baseline));
         let stands_in = |planned: &Planned| {
             self.kind == StrategyKind::Tracepoints && planned.program.starts_with("flush_")
         };
-        Ok(lossy
+        let lost = lossy
             .filter(|(planned, _)| !stands_in(planned))
-            .map(|(_, (now, then))| misses(now).saturating_sub(misses(then)))
-            .sum())
+            .map(|(_, (now, then))| misses(now).saturating_sub(misses(then)));
+        Ok(Some(lost.sum()))
     }
 
     /// The kernel's figures, in the order of [`Session::attached`].
@@ -328,4 +340,17 @@ impl Session {
     fn serves(&self, program: &str) -> bool {
         self.attached.iter().any(|planned| planned.program == program)
     }
+}
+
+/// The verifier gives up while a signal is pending (`bpf_check` in kernel/bpf/verifier.c), which
+/// says nothing of the program.
+fn load(mut attempt: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+    for _ in 0..LOAD_ATTEMPTS {
+        match attempt() {
+            Err(ProgramError::LoadError { io_error, .. })
+                if io_error.kind() == std::io::ErrorKind::WouldBlock => {}
+            result => return result,
+        }
+    }
+    attempt()
 }

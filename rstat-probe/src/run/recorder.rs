@@ -89,7 +89,7 @@ fn joined(intervals: &[Interval]) -> anyhow::Result<Interval> {
 pub(crate) fn snapshot(
     basis: &BTreeMap<Metric, Basis>,
     reading: &Reading,
-    recursion_misses: u64,
+    recursion_misses: Option<u64>,
     at_ns: u64,
 ) -> anyhow::Result<Snapshot> {
     let measured = |metric: Metric| matches!(basis.get(&metric), Some(Basis::From(_)));
@@ -118,8 +118,8 @@ pub(crate) fn snapshot(
     let seldom =
         [(Counter::UnseenReturns, reading.unseen_returns), (Counter::InferredEnds, reading.inferred_ends)];
     counters.extend(seldom.into_iter().filter(|(_, count)| *count > 0));
-    if reading.inferred_ends > 0 {
-        counters.insert(Counter::UnseenHoldNs, reading.unseen_hold_ns);
+    if let (1.., Some(lacking)) = (reading.inferred_ends, reading.unseen_hold_ns) {
+        counters.insert(Counter::UnseenHoldNs, lacking);
     }
     let losses = [
         (Loss::WaitStartMissing, reading.wait_start_missing),
@@ -131,8 +131,8 @@ pub(crate) fn snapshot(
         (Loss::FlushMapFull, reading.flush_map_full),
         (Loss::ClockBackwards, reading.clock_backwards),
         (Loss::CpuLockUnpaired, reading.cpu_lock_unpaired),
-        (Loss::RecursionMisses, recursion_misses),
     ];
+    let losses = losses.into_iter().chain(recursion_misses.map(|count| (Loss::RecursionMisses, count)));
     Ok(Snapshot { at_ns, metrics, counters, losses: losses.into_iter().collect() })
 }
 

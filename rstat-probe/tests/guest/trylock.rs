@@ -6,7 +6,7 @@ use super::{bracket::Open, cgroup::Cgroup, ftrace::Ftrace, machine, recorded::se
 #[ignore = "runs in a VM: cargo xtask vm"]
 fn without_the_trylock_almost_no_section_is_seen() {
     if !machine::has_tracepoints() || machine::is_preempt_rt() {
-        println!("\nSKIPPED: the first attempt is no trylock here");
+        println!("\nFIGURE: trylock: the first attempt is none here");
         return;
     }
     let ftrace = Ftrace::mount();

@@ -104,22 +104,17 @@ pub(in crate::render) fn write_counters(
     if !counters.is_empty() {
         page.write_fact(w, "counters", &counters.join(", "))?;
     }
-    let (ends, lacking) = (Counter::InferredEnds, Counter::UnseenHoldNs);
-    match totals.counters.get(&ends).zip(totals.counters.get(&lacking)) {
-        Some((&ends, &lacking)) if ends > 0 => {
-            let each = units::duration_f64(lacking as f64 / ends as f64, 2);
-            let text = format!(
-                "{}: lock_hold and irqs_off lack at most {each} a section on average",
-                units::counted(
-                    ends,
-                    "release was not seen but inferred",
-                    "releases were not seen but inferred"
-                )
-            );
-            page.write_fact(w, "precision", &text)
+    let counted = |counter: Counter| totals.counters.get(&counter).copied();
+    let Some(ends @ 1..) = counted(Counter::InferredEnds) else { return Ok(()) };
+    let lacking = match counted(Counter::UnseenHoldNs) {
+        Some(ns) => {
+            format!("at most {} a section on average", units::duration_f64(ns as f64 / ends as f64, 2))
         }
-        _ => Ok(()),
-    }
+        None => "a little, and nothing bounds how much".to_owned(),
+    };
+    let ends =
+        units::counted(ends, "release was not seen but inferred", "releases were not seen but inferred");
+    page.write_fact(w, "precision", &format!("{ends}: lock_hold and irqs_off lack {lacking}"))
 }
 
 /// Writes the sections by lock, where the kernel has several.

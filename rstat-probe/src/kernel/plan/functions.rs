@@ -31,6 +31,9 @@ pub(super) fn lock_functions(asked: &Asked<'_>, without_trylock: bool) -> Result
     if paths.is_empty() || !asked.fentry(&[LOCK_IRQ, flush_function]) {
         return Err(asked.why_no_fentry(&[LOCK_IRQ, flush_function]));
     }
+    if !walks && !asked.has_tracepoints() {
+        return Err(format!("{WALK} is inlined, and with it the flushes of readers of cpu.stat"));
+    }
     let sees_release = asked.fentry(&[UNLOCK]);
     if !sees_release && !walks {
         return Err(format!("{UNLOCK} is inlined, and there is no {WALK} to stand in for it"));
@@ -45,7 +48,10 @@ pub(super) fn lock_functions(asked: &Asked<'_>, without_trylock: bool) -> Result
     }
     programs.push(ACQUIRED);
     // The commit that brought the tracepoints made the first attempt a trylock.
-    let tries = asked.has_tracepoints() && !without_trylock && asked.fentry(&[TRYLOCK]);
+    let tries = asked.has_tracepoints() && !without_trylock;
+    if tries && !asked.fentry(&[TRYLOCK]) {
+        return Err(asked.why_no_fentry(&[TRYLOCK]));
+    }
     if tries {
         programs.push(TRIED);
     }
@@ -150,7 +156,11 @@ pub(super) fn walk_only(asked: &Asked<'_>, kprobes: bool) -> Result<Strategy, St
     let unavailable = || {
         Basis::Unavailable(format!(
             "waits cannot be told from those for other locks: {}",
-            asked.why_no_locks()
+            if asked.support.locks.is_empty() {
+                asked.why_no_locks()
+            } else {
+                "no slow path of spin locks can be hooked"
+            }
         ))
     };
     let (wait, irqs_off) = if waits {
