@@ -155,6 +155,8 @@ pub struct SectionStats {
     pub flush_map_full: u64,
     /// Flushes whose return was not seen, recorded up to their last release.
     pub unseen_returns: u64,
+    /// Flushes whose call was not seen, although programs wait for it.
+    pub unseen_entries: u64,
     /// Sections whose release cannot be seen and that were taken to end with the walk.
     pub inferred_ends: u64,
     /// Upper bound in ns of what all of them together lack: up to the return of
@@ -285,7 +287,7 @@ const _: () = {
     assert!(
         size_of::<SectionStats>()
             == size_of::<LockStats>()
-                + 8 * 9
+                + 8 * 10
                 + SUBSYSTEMS * size_of::<SubsystemStats>()
                 + 4 * size_of::<WireHistogram>()
     );

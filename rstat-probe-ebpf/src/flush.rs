@@ -92,6 +92,9 @@ fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_fun
         }
         label::forget(start, thread);
     }
+    if by_function {
+        stats.unseen_entries += 1;
+    }
     FLUSH_STARTS.insert(thread, FlushStart { start: begin, ..UNCALLED }, 0).is_ok()
 }
 

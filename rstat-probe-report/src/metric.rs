@@ -117,6 +117,9 @@ named_enum! {
         /// Flushes whose return from the flush function was not seen: `flush` has them up to their
         /// last release.
         UnseenReturns = "unseen_returns", "flushes timed up to their last release";
+        /// Flushes whose call of the flush function was not seen, although its programs were
+        /// there: `flush` has them from their first acquisition, and their lock is not known.
+        UnseenEntries = "unseen_entries", "flushes timed from their first acquisition";
         /// Sections whose release could not be seen and whose end was inferred.
         InferredEnds = "inferred_ends", "sections whose end was inferred";
         /// Upper bound of what all sections with an inferred end together lack, ns.

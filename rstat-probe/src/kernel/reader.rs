@@ -180,6 +180,7 @@ pub(crate) struct Reading {
     pub task_mismatch: u64,
     pub flush_map_full: u64,
     pub unseen_returns: u64,
+    pub unseen_entries: u64,
     pub section_unseen: u64,
     pub inferred_ends: u64,
     /// `None` when nothing bounds it.
@@ -268,6 +269,7 @@ impl Reader {
             task_mismatch: sections.sum(|s| s.lock.task_mismatch),
             flush_map_full,
             unseen_returns: sections.sum(|s| s.unseen_returns),
+            unseen_entries: sections.sum(|s| s.unseen_entries),
             section_unseen: sections.sum(|s| s.lock.section_unseen),
             inferred_ends: sections.sum(|s| s.inferred_ends),
             unseen_hold_ns: Some(sections.sum(|s| s.unseen_hold)),

@@ -196,7 +196,7 @@ impl<'a> Measurement<'a> {
         if let Err(error) = last {
             ended_by = EndedBy::Error { message: format!("{error:#}") };
         }
-        self.look();
+        self.log();
         let (last, intervals, duration_ns) = self.recorder.finish()?;
         let sections = last.counters.get(&Counter::Sections).copied().unwrap_or(0);
         let recording = Recording {
@@ -232,10 +232,15 @@ impl<'a> Measurement<'a> {
         Ok(())
     }
 
-    fn look(&mut self) {
+    /// Prints what the programs had to say.
+    fn log(&mut self) {
         if let Some(logger) = &mut self.logger {
             logger.flush();
         }
+    }
+
+    fn look(&mut self) {
+        self.log();
         let duration_ns = self.settings.duration.map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
         self.progress.show(self.recorder.last(), monotonic_ns() - self.recorder.start_ns(), duration_ns);
     }

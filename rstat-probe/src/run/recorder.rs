@@ -115,8 +115,11 @@ pub(crate) fn snapshot(
     if measured(Metric::LockWait) {
         counters.insert(Counter::Contended, reading.contended);
     }
-    let seldom =
-        [(Counter::UnseenReturns, reading.unseen_returns), (Counter::InferredEnds, reading.inferred_ends)];
+    let seldom = [
+        (Counter::UnseenReturns, reading.unseen_returns),
+        (Counter::UnseenEntries, reading.unseen_entries),
+        (Counter::InferredEnds, reading.inferred_ends),
+    ];
     counters.extend(seldom.into_iter().filter(|(_, count)| *count > 0));
     if let (1.., Some(lacking)) = (reading.inferred_ends, reading.unseen_hold_ns) {
         counters.insert(Counter::UnseenHoldNs, lacking);

@@ -62,7 +62,7 @@ fn strategies_agree() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// What the outer run has more are whole flushes, at its edges.
+/// What the outer run has more are flushes at its edges, in whole or in part.
 fn check_counts(outer: &Recording, inner: &Recording) {
     let seen = |recording| sections(recording) + lost(recording, Loss::SectionUnseen);
     let flushes = |recording| counter(recording, Counter::Flushes);
@@ -87,11 +87,9 @@ fn check_counts(outer: &Recording, inner: &Recording) {
     // The walk does not see a yield after which the same thread goes on at once.
     let walks = inner.provenance.strategy.as_deref().is_some_and(|name| name.starts_with("walk"));
     let contained = if walks { counter(outer, Counter::Yields) } else { 0 };
-    let cut = inner.open.flushes_at_start + outer.open.flushes_at_start;
     let per_flush = machine::sections_per_flush();
     let more = seen(outer).checked_sub(seen(inner)).unwrap_or_else(|| panic!("{told}"));
     assert!(more <= contained + EDGES * per_flush, "{told}");
-    assert!(cut > 0 || more.is_multiple_of(per_flush), "{told}");
     let contended = [outer, inner].map(|recording| counter(recording, Counter::Contended));
     assert!(contended[0].abs_diff(contended[1]) <= EDGES * per_flush, "{contended:?} contended: {told}");
     for recording in [outer, inner] {
