@@ -34,6 +34,9 @@ const FAULTS: [&str; 20] = [
     "VFS: Unable to mount root",
 ];
 
+/// Those of them that a CPU gets which stood still because the host's was busy.
+const OF_TIME: [&str; 4] = ["soft lockup", "hard LOCKUP", "stall", "blocked for more than"];
+
 /// Parts of messages that are no fault although they look like one, each with its reason.
 const ALLOWED: [&str; 0] = [];
 
@@ -68,6 +71,11 @@ impl Console {
         if FAULTS.iter().any(|part| line.contains(part)) && !ALLOWED.iter().any(|part| line.contains(part)) {
             self.faults.push(line.trim().to_owned());
         }
+    }
+
+    /// Whether all faults of the kernel can come from a busy host.
+    pub(crate) fn faults_are_of_time(&self) -> bool {
+        self.faults.iter().all(|fault| OF_TIME.iter().any(|part| fault.contains(part)))
     }
 
     /// Reads a line of the tests.
