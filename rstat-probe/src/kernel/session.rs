@@ -250,6 +250,10 @@ impl Session {
                     waits: self.reader.open_waits(),
                     cpu_locks: self.reader.open_sections(OpenKind::Cpu)?,
                 };
+                if self.kind != StrategyKind::Tracepoints {
+                    // Nothing else has counted them.
+                    again.flushes += again.flushes_closed;
+                }
                 return Ok((again, open));
             }
             reading = again;
