@@ -100,6 +100,14 @@ impl Facts {
         facts
     }
 
+    /// The one that the result of a load alone has.
+    #[must_use]
+    pub fn of_load(result: &LoadResult) -> Self {
+        let mut facts = Self::default();
+        facts.add(Fact::Load, result.identity());
+        facts
+    }
+
     /// Adds one value; one that is there already changes nothing.
     pub fn add(&mut self, fact: Fact, value: String) {
         self.0.entry(fact).or_default().insert(value);

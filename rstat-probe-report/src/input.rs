@@ -213,8 +213,8 @@ mod tests {
         assert!(load.starts_with("x: damaged load result: missing field"), "{load}");
         let late = error(br#"{"kind": "stat-reader", "schema": "rstat-probe/load-result/1"}"#);
         assert!(late.starts_with("x: damaged load result: missing field"), "{late}");
-        let newer = error(br#"{"schema": "rstat-probe/load-result/2"}"#);
-        assert!(newer.starts_with("x: load result schema rstat-probe/load-result/2 is newer"), "{newer}");
+        let newer = error(br#"{"schema": "rstat-probe/load-result/3"}"#);
+        assert!(newer.starts_with("x: load result schema rstat-probe/load-result/3 is newer"), "{newer}");
         let mut json = Vec::new();
         sample().write(&mut json).unwrap();
         assert!(error(&json[..json.len() / 2]).starts_with("x: not JSON"));

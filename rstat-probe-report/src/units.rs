@@ -144,6 +144,31 @@ pub fn rate(per_second: f64) -> String {
     format!("{} G/s", decimal(divided(thousandths * 10, unit), 1))
 }
 
+/// Bytes in binary units with one decimal, as `150.0 MiB`; below 1 KiB exact, as `512 B`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    if bytes < 1 << 10 {
+        return format!("{bytes} B");
+    }
+    let mut unit: u128 = 1 << 10;
+    for name in ["KiB", "MiB", "GiB"] {
+        let tenths = divided(u128::from(bytes) * 10, unit);
+        if tenths < 10_240 {
+            return format!("{} {name}", decimal(tenths, 1));
+        }
+        unit <<= 10;
+    }
+    format!("{} TiB", decimal(divided(u128::from(bytes) * 10, unit), 1))
+}
+
+/// [`bytes`] of a number that may have a fraction, which is rounded. Negative numbers and those that are none give
+/// `?`.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
+pub fn bytes_f64(number: f64) -> String {
+    if number.is_nan() || number < 0.0 { "?".to_owned() } else { bytes(number.round() as u64) }
+}
+
 /// A share (0..=1, or more) in percent with two significant digits, and one decimal from 10 % on:
 /// `0.012 %`, `3.4 %`, `31.7 %`; `0 %` only when it is nothing. Negative numbers and those that
 /// are none give `?`.
@@ -246,6 +271,24 @@ mod tests {
         ] {
             assert_eq!(exact(ns), expected);
         }
+    }
+
+    #[test]
+    fn bytes_never_read_as_1024_of_a_unit() {
+        for (number, expected) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.0 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            (157_286_400, "150.0 MiB"),
+            (5 << 30, "5.0 GiB"),
+            (u64::MAX, "16,777,216.0 TiB"),
+        ] {
+            assert_eq!(bytes(number), expected);
+        }
+        assert_eq!(bytes_f64(1535.6), "1.5 KiB");
+        assert_eq!(bytes_f64(f64::NAN), "?");
+        assert_eq!(bytes_f64(-1.0), "?");
     }
 
     #[test]

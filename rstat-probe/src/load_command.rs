@@ -12,8 +12,8 @@ use anyhow::Context as _;
 use crate::{
     args::{LoadCommand, StatReaderArguments},
     load::{
-        RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, dirtier_main,
-        run as stat_reader, stop_flag_on_signals, write_result,
+        RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, run as stat_reader,
+        stop_flag_on_signals, write_result,
     },
     whole_file::check_writable,
 };
@@ -21,7 +21,6 @@ use crate::{
 pub(crate) fn run(command: LoadCommand) -> anyhow::Result<()> {
     match command {
         LoadCommand::StatReader(arguments) => read_stat(arguments),
-        LoadCommand::Dirtier(arguments) => dirtier_main(&arguments),
     }
 }
 

@@ -27,6 +27,11 @@ use args::{Arguments, Command};
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    let mut words = env::args_os().skip(1).peekable();
+    if words.peek().is_some_and(|word| word == load::WORKER) {
+        // What fails is told to the load, through the same pipe as everything.
+        return load::worker_main(words).map_or(ExitCode::from(FAILED), |()| ExitCode::SUCCESS);
+    }
     let arguments = Arguments::parse_from(input::command_line(env::args_os()));
     let verbose = arguments.verbose;
     start_log(verbose);

@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::ensure;
 use rstat_probe_report::{
-    import::Imported,
     input::Input,
     render::{
         csv, fleet, foreign, json,
@@ -53,10 +52,7 @@ fn write(out: &mut impl Write, input: &Input, format: ShowFormat) -> io::Result<
             serde_json::to_writer_pretty(&mut *out, load)?;
             writeln!(out)
         }
-        (Input::Load(load), ShowFormat::Csv) => {
-            let histograms = vec![load.latency.histogram()];
-            foreign::write_csv(out, &Imported { histograms, ..Imported::default() })
-        }
+        (Input::Load(load), ShowFormat::Csv) => load.write_csv(out),
         (Input::Foreign(imported), ShowFormat::Text) => foreign::write_text(out, imported),
         (Input::Foreign(imported), ShowFormat::Json) => foreign::write_json(out, imported),
         (Input::Foreign(imported), ShowFormat::Csv) => foreign::write_csv(out, imported),

@@ -28,7 +28,8 @@ pub(super) fn differences(baseline: &Side, candidate: &Side) -> Vec<Difference> 
     }
     let mut all: Vec<Difference> =
         Fact::ALL.iter().filter_map(|fact| of(*fact, baseline, candidate)).collect();
-    if baseline.hosts.is_disjoint(&candidate.hosts) {
+    let named = !baseline.hosts.is_empty() && !candidate.hosts.is_empty();
+    if named && baseline.hosts.is_disjoint(&candidate.hosts) {
         let names = |side: &Side| cut(side.hosts.iter().map(String::as_str).collect());
         all.push(Difference {
             what: "host".to_owned(),
@@ -42,6 +43,10 @@ pub(super) fn differences(baseline: &Side, candidate: &Side) -> Vec<Difference> 
 
 fn of(fact: Fact, baseline: &Side, candidate: &Side) -> Option<Difference> {
     let [left, right] = [baseline, candidate].map(|side| side.facts.values(fact));
+    // The result of a load alone knows nothing of the kernel.
+    if left.is_empty() || right.is_empty() {
+        return None;
+    }
     let alike = left == right && left.len() <= 1;
     // Hooks are one line a metric: of those that both sides have, the ones that are not alike.
     let (left, right) = if fact == Fact::Hooks {

@@ -13,13 +13,11 @@ use serde_json::Value;
 
 use crate::import::{Imported, ImportedHistogram, Unit};
 use crate::input::Input;
-use crate::load_result::LoadResult;
+use crate::load_result::{LoadResult, Rate};
 use crate::metric::{Counter, Loss, Metric};
 use crate::recording::{EndedBy, Recording};
 use crate::render::text::escaped;
 
-/// Name of the measure that a load's rate is compared under.
-pub(super) const LOAD_RATE: &str = "load.accesses_per_second";
 /// Name of the measure that a load's latencies are compared under.
 pub(super) const LOAD_LATENCY: &str = "load.latency";
 
@@ -66,6 +64,7 @@ impl Side {
             Input::Recording(recording) => self.add_recording(&recording, what, name),
             Input::Fleet(fleet) => self.add_fleet(&fleet, what, name),
             Input::Load(load) => {
+                self.facts.merge(&Facts::of_load(&load));
                 let known = self.add_load(&load, None, name)?;
                 check_name(name, &known, what)
             }
@@ -177,24 +176,30 @@ impl Side {
         load: &LoadResult,
         host: Option<&str>,
         name: Option<&str>,
-    ) -> Result<[&'static str; 2], String> {
-        if name.is_none_or(|name| name == LOAD_RATE) {
-            let rate = Part::of_values(vec![load.accesses_per_second]);
-            let unit = Quantity::Other(Some("/s".to_owned()));
-            self.series(LOAD_RATE, &unit, true)?.add_run(host, rate, Vec::new, false);
+    ) -> Result<Vec<&'static str>, String> {
+        let mut known = Vec::new();
+        for Rate { name: rate, value, unit } in load.rates() {
+            known.push(rate);
+            if name.is_none_or(|name| name == rate) {
+                let unit = Quantity::Other(Some(unit.to_owned()));
+                let part = Part::of_values(vec![value]);
+                self.series(rate, &unit, true)?.add_run(host, part, Vec::new, false);
+            }
         }
+        let Some(reader) = &load.stat_reader else { return Ok(known) };
+        known.push(LOAD_LATENCY);
         if name.is_none_or(|name| name == LOAD_LATENCY)
-            && let Ok(mut latency) = Part::of_foreign(&load.latency.histogram())
+            && let Ok(mut latency) = Part::of_foreign(&reader.latency.histogram())
         {
             // The load knows more than its histogram.
             latency.length_s = (load.duration_ns > 0).then(|| load.duration_ns as f64 / 1e9);
-            if load.latency.count > 0 {
-                latency.min = Some(load.latency.min as f64);
-                latency.max = Some(Span::exact(load.latency.max as f64));
+            if reader.latency.count > 0 {
+                latency.min = Some(reader.latency.min as f64);
+                latency.max = Some(Span::exact(reader.latency.max as f64));
             }
             self.series(LOAD_LATENCY, &Quantity::Time, false)?.add_run(host, latency, Vec::new, false);
         }
-        Ok([LOAD_RATE, LOAD_LATENCY])
+        Ok(known)
     }
 
     fn add_imported(&mut self, imported: &Imported, what: &str, name: Option<&str>) -> Result<(), String> {

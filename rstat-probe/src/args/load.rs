@@ -5,14 +5,11 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand};
 
 use super::duration;
-use crate::load::{DirtierArgs, StatFile};
+use crate::load::StatFile;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoadCommand {
     StatReader(StatReaderArguments),
-    /// Keeps the statistics of a cgroup dirty; started by the loads.
-    #[command(hide = true)]
-    Dirtier(DirtierArgs),
 }
 
 /// Read one cgroup's statistics again and again from many threads.

@@ -13,8 +13,9 @@ mod stat_reader;
 mod target;
 #[cfg(test)]
 mod tests;
+mod worker;
 
-pub(crate) use dirtier::{DirtierArgs, dirtier_main};
 pub(crate) use result_file::write_result;
 pub(crate) use signals::stop_flag_on_signals;
 pub(crate) use stat_reader::{RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, run};
+pub(crate) use worker::{WORKER, worker_main};

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use rstat_probe_report::load_result::{LoadResult, SCHEMA};
+use rstat_probe_report::load_result::{LoadResult, SCHEMA, StatReaderResult};
 use rstat_probe_report::recording::EndedBy;
 use rustix::process::getppid;
 use time::OffsetDateTime;
@@ -168,15 +168,20 @@ fn result(
         kind: "stat-reader".to_owned(),
         started,
         duration_ns: u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX),
-        threads,
         cgroup_version: target.version,
         cgroup: target.cgroup.clone(),
-        file: target.file.display().to_string(),
-        accesses,
-        accesses_per_second: accesses as f64 / outcome.elapsed.as_secs_f64(),
-        errors: outcome.errors,
-        latency: outcome.latencies.summary(),
-        dirtied,
+        stat_reader: Some(StatReaderResult {
+            threads,
+            file: target.file.display().to_string(),
+            accesses,
+            accesses_per_second: accesses as f64 / outcome.elapsed.as_secs_f64(),
+            errors: outcome.errors,
+            latency: outcome.latencies.summary(),
+            dirtied,
+        }),
+        hogs: None,
+        sendfile: None,
+        charge: None,
         ended_by,
     })
 }

@@ -133,9 +133,9 @@ fn json_of_others() {
             "damaged load result: missing field `kind` at line 1 column 39".to_owned(),
         ),
         (
-            "{\"schema\": \"rstat-probe/load-result/2\"}",
-            "load result schema rstat-probe/load-result/2 is newer than this rstat-probe reads \
-             (rstat-probe/load-result/1); update rstat-probe"
+            "{\"schema\": \"rstat-probe/load-result/3\"}",
+            "load result schema rstat-probe/load-result/3 is newer than this rstat-probe reads \
+             (rstat-probe/load-result/2); update rstat-probe"
                 .to_owned(),
         ),
         (

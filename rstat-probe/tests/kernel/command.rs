@@ -125,6 +125,7 @@ fn the_result_of_a_load_is_in_the_recording() {
     assert_eq!(workload.exit_code, Some(0));
     let result: LoadResult = serde_json::from_value(workload.result.clone().unwrap()).unwrap();
     assert_eq!(result.schema, rstat_probe_report::load_result::SCHEMA);
+    let result = result.stat_reader.unwrap();
     println!("{} accesses, {} sections", result.accesses, sections(&recording));
     assert!(result.accesses > 100 && result.errors == 0);
     let per_read = u64::from(recording.provenance.cpus.possible) + 1;
