@@ -20,6 +20,7 @@ mod guest {
 
     mod bracket;
     mod ftrace;
+    mod hogs;
     mod kernel_counts;
     mod machine;
     mod tool;
@@ -31,7 +32,9 @@ mod guest {
     mod degrades;
     mod hotplug;
     mod load;
+    mod loads;
     mod memlock;
+    mod only_crowd;
     mod only_hybrid;
     mod only_lockdown;
     mod only_trap;

@@ -18,6 +18,7 @@ mod kernel {
     mod closing;
     mod command;
     mod comparing;
+    mod hogs;
     mod instances;
     mod limits;
     mod places;

@@ -146,7 +146,9 @@ impl LoadResult {
         if let Some(reader) = &self.stat_reader {
             writeln!(w, "file:       {}", escaped(&reader.file))?;
         }
-        let dirtied = self.stat_reader.as_ref().map(|it| units::counted(it.dirtied, "time", "times"));
+        // Beside hogs nothing else makes statistics dirty.
+        let dirtied = self.stat_reader.as_ref().filter(|_| self.hogs.is_none());
+        let dirtied = dirtied.map(|it| units::counted(it.dirtied, "time", "times"));
         let dirtied = dirtied.map_or_else(String::new, |times| format!(", made dirty {times}"));
         let place = if self.cgroup.is_empty() {
             format!("v{}", self.cgroup_version)

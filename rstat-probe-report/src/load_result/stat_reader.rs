@@ -24,7 +24,8 @@ pub struct StatReaderResult {
     pub errors: u64,
     /// How long the accesses took.
     pub latency: LatencySummary,
-    /// Times that statistics were made dirty, so that a read has something to flush.
+    /// Times that statistics were made dirty, so that a read has something to flush. 0 beside hogs, which do that
+    /// with every page they touch.
     pub dirtied: u64,
 }
 

@@ -4,12 +4,13 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
-use super::duration;
+use super::{duration, size};
 use crate::load::StatFile;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoadCommand {
     StatReader(StatReaderArguments),
+    Hogs(HogsArguments),
 }
 
 /// Read one cgroup's statistics again and again from many threads.
@@ -32,6 +33,33 @@ pub(crate) struct StatReaderArguments {
     /// Read the statistics of this cgroup and make none.
     #[arg(long, value_name = "NAME")]
     pub cgroup: Option<String>,
+    /// Put so many hogs into the cgroup that is read, as `load hogs` does.
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "cgroup"])]
+    pub with_hogs: Option<u32>,
+    /// The memory limit of the hogs' cgroup, e.g. 256M [default: as of `load hogs`].
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "with_hogs")]
+    pub hog_memory: Option<u64>,
+    /// Write the result here, as JSON.
+    #[arg(short, long, value_name = "FILE.json")]
+    pub output: Option<PathBuf>,
+}
+
+/// Charge memory in a cgroup with a limit until the OOM killer takes the process, and start again.
+///
+/// The kernel logs each of these kills. Nothing outside of the cgroup is touched: the limit is set before a process is
+/// in it, each process offers itself to the OOM killer, and nothing is swapped.
+#[derive(Debug, Args)]
+pub(crate) struct HogsArguments {
+    /// Processes at a time [default: two for each online CPU].
+    #[arg(long, value_name = "N")]
+    pub processes: Option<u32>,
+    /// How long, e.g. 30s, 500ms, 2m.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub duration: Duration,
+    /// The memory limit of all together, e.g. 256M; at most half of what the host has available
+    /// [default: 16M, or more where there are many processes].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
     /// Write the result here, as JSON.
     #[arg(short, long, value_name = "FILE.json")]
     pub output: Option<PathBuf>,

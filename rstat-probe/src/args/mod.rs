@@ -13,7 +13,7 @@ use rstat_probe_report::import::Unit;
 
 pub(crate) use self::{
     compare::{CompareArguments, CompareFormat, Resample},
-    load::{LoadCommand, StatReaderArguments},
+    load::{HogsArguments, LoadCommand, StatReaderArguments},
     merge::MergeArguments,
     run::{CheckArguments, RunArguments},
     show::{ShowArguments, ShowFormat},
@@ -70,6 +70,21 @@ fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 30s, 500ms or 2m"))
 }
 
+/// A size in bytes, or with K, M or G of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches("iB");
+    let (digits, unit) = match number.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&number[..at], 1 << 10),
+        Some((at, 'M' | 'm')) => (&number[..at], 1 << 20),
+        Some((at, 'G' | 'g')) => (&number[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    let number: Option<u64> = digits.trim_end().parse().ok();
+    number
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| "not a size; write it as 64M, 512K, 1G or in bytes".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -87,5 +102,17 @@ mod tests {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1h 30m"), Ok(Duration::from_mins(90)));
         assert!(duration("soon").is_err() && duration("").is_err() && duration("-1s").is_err());
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in
+            [("4096", 4096), ("64M", 64 << 20), ("1g", 1 << 30), ("512 KiB", 512 << 10), ("0", 0)]
+        {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in ["", "M", "-1", "1T", "1.5G", "64MB", "20000000000G", "5iB", "\u{e9}"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -79,7 +79,7 @@ impl Drop for OwnCgroup {
 }
 
 /// Removes the cgroups that killed runs left under `parent`. A failure is only worth a warning: the new run can work.
-fn remove_leftovers(parent: &Path) {
+pub(super) fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         if owner_pid(&entry.file_name()).is_none() {

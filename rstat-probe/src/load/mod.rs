@@ -1,10 +1,15 @@
 //! The built-in loads: they make the kernel flush cgroup statistics, each in a cgroup of its own that goes with it.
 
 mod cgroup;
+mod cpus;
 mod dirtier;
 mod dirtiers;
+mod ending;
+mod hog;
+mod hogs;
 mod latency;
 mod mounts;
+mod open_files;
 mod priority;
 mod readers;
 mod result_file;
@@ -15,7 +20,11 @@ mod target;
 mod tests;
 mod worker;
 
+pub(crate) use ending::RESULT_FILE_VARIABLE;
+pub(crate) use hogs::{HogsOptions, run as hogs};
 pub(crate) use result_file::write_result;
 pub(crate) use signals::stop_flag_on_signals;
-pub(crate) use stat_reader::{RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default, run};
+pub(crate) use stat_reader::{
+    BesideOptions, StatFile, StatReaderOptions, built_in_load_default, run as stat_reader,
+};
 pub(crate) use worker::{WORKER, worker_main};

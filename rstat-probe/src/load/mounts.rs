@@ -23,6 +23,13 @@ impl Mounts {
         Ok(Self::parse(&text))
     }
 
+    /// Removes what killed loads left in either hierarchy.
+    pub(crate) fn remove_leftovers(&self) {
+        for parent in self.v2.iter().chain(&self.v1_memory) {
+            super::cgroup::remove_leftovers(parent);
+        }
+    }
+
     /// Reads the lines of a mountinfo file; lines of other file systems and malformed ones are skipped.
     pub(crate) fn parse(text: &[u8]) -> Self {
         let (mut v2, mut v1_memory) = (Choice::default(), Choice::default());

@@ -10,6 +10,11 @@ pub(super) fn raise() {
     let _ = setpriority_process(None, HIGHEST);
 }
 
+/// Gives the calling thread the usual priority, whatever it inherited. Best effort, as [`raise`].
+pub(super) fn normal() {
+    let _ = setpriority_process(None, 0);
+}
+
 /// The calling thread's priority is raised as long as this value lives.
 #[derive(Debug)]
 pub(super) struct Raised(Option<i32>);

@@ -1,31 +1,26 @@
 //! `load stat-reader`: threads that read one cgroup's statistics again and again.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use rstat_probe_report::load_result::{LoadResult, SCHEMA, StatReaderResult};
+use rstat_probe_report::load_result::{HogsResult, LoadResult, SCHEMA, StatReaderResult};
 use rstat_probe_report::recording::EndedBy;
-use rustix::process::getppid;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
+use super::cgroup::OwnCgroup;
 use super::dirtiers::Dirtiers;
+use super::ending::{check_duration, now, wait};
+use super::hogs::{Hogs, Memcg};
 use super::mounts::Mounts;
 use super::readers::{Outcome, read_while};
-use super::signals::first_signal;
-use super::target::Target;
+use super::target::{Target, shown};
+use super::{cpus, hogs, open_files};
 
 /// More reader threads than this are taken for a mistake.
 const MOST_THREADS: u32 = 10_000;
-/// A longer load than this is taken for a mistake.
-const LONGEST: Duration = Duration::from_hours(366 * 24);
-/// How often the end of the load is looked for. It bounds how promptly a signal ends it.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Set by `run` for the load it starts: the file the result goes to.
-pub(crate) const RESULT_FILE_VARIABLE: &str = "RSTAT_PROBE_RESULT_FILE";
+/// Files of each reader.
+const FILES_EACH: u64 = 1;
 
 /// The file every thread reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -62,12 +57,23 @@ pub(crate) struct StatReaderOptions {
     pub(crate) cgroup: Option<String>,
     /// The file to read, unless `file` names it.
     pub(crate) stat: StatFile,
+    /// Hogs in the cgroup that is read, which must be one of our own.
+    pub(crate) hogs: Option<BesideOptions>,
+}
+
+/// Hogs beside the readers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BesideOptions {
+    /// Processes at a time.
+    pub(crate) processes: u32,
+    /// The memory limit, bytes; `None`: as for hogs alone.
+    pub(crate) memory: Option<u64>,
 }
 
 impl StatReaderOptions {
     /// The number of threads, in its limits.
     fn thread_count(&self) -> anyhow::Result<u32> {
-        let threads = self.threads.unwrap_or_else(|| online_cpus().saturating_mul(2).min(MOST_THREADS));
+        let threads = self.threads.unwrap_or_else(|| cpus::online().saturating_mul(2).min(MOST_THREADS));
         ensure!(threads > 0, "0 threads read nothing: --threads must be at least 1");
         ensure!(
             threads <= MOST_THREADS,
@@ -80,7 +86,7 @@ impl StatReaderOptions {
 /// The load of the demo: `cpu.stat` where cgroup v2 is mounted, because it flushes at every read, else `memory.stat`.
 pub(crate) fn built_in_load_default(duration: Duration) -> anyhow::Result<StatReaderOptions> {
     let stat = if Mounts::read()?.v2.is_some() { StatFile::CpuStat } else { StatFile::MemoryStat };
-    Ok(StatReaderOptions { threads: None, duration, file: None, cgroup: None, stat })
+    Ok(StatReaderOptions { threads: None, duration, file: None, cgroup: None, stat, hogs: None })
 }
 
 /// Reads until the duration is over or `stop` is set, and cleans up.
@@ -88,28 +94,80 @@ pub(crate) fn built_in_load_default(duration: Duration) -> anyhow::Result<StatRe
 /// Blocks; the calling thread must be one that stays alive, not a task's that may move. With
 /// [`RESULT_FILE_VARIABLE`] set it also ends when the process that started this one is gone.
 pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
-    ensure!(!options.duration.is_zero(), "a load of duration 0 reads nothing: --duration must be longer");
-    ensure!(
-        options.duration <= LONGEST,
-        "a load of more than a year is taken for a mistake: --duration must be shorter"
-    );
+    check_duration(options.duration)?;
     let threads = options.thread_count()?;
-    // Declared in this order so that an early return ends the dirtiers before their cgroup is removed.
-    let target = Target::resolve(options, &Mounts::read()?)?;
-    let dirtiers = start_dirtiers(&target)?;
+    let mounts = Mounts::read()?;
+    mounts.remove_leftovers();
+    // For all at once: the readers open theirs while the hogs have theirs.
+    let hogs = options.hogs.map_or(0, |hogs| u64::from(hogs.processes));
+    open_files::allow(u64::from(threads) * FILES_EACH + hogs * hogs::FILES_EACH)?;
+    // Declared in this order so that an early return ends the processes before their cgroups are removed.
+    let target = Target::resolve(options, &mounts)?;
+    let beside = options.hogs.map(|hogs| Beside::start(hogs, &target, &mounts, stop)).transpose()?;
+    // Hogs keep their cgroups dirty, and dirtiers would be throttled by their limit.
+    let dirtiers = if beside.is_some() { Dirtiers::default() } else { start_dirtiers(&target)? };
 
-    let started = OffsetDateTime::now_utc().format(&Rfc3339).context("cannot format the time")?;
+    let started = now()?;
     let mut ended_by = EndedBy::Duration;
+    let mut readings = None;
     let outcome = read_while(&target.file, threads, options.duration, |begin, all_gone| {
-        ended_by = wait(begin, options.duration, stop, all_gone);
+        let at_begin = beside.as_ref().map(|beside| beside.hogs.go());
+        ended_by = wait(begin, options.duration, stop, || {
+            let failure = beside.as_ref().and_then(|beside| beside.hogs.failure());
+            failure.or_else(|| all_gone().then(|| "no reader can read any more".to_owned()))
+        });
+        readings = at_begin.zip(beside.as_ref().map(|beside| beside.hogs.reading()));
     })?;
     let dirtied = dirtiers.stop();
-    let result = result(&target, threads, started, outcome, dirtied, ended_by)?;
+    let mut result = result(&target, threads, started, outcome, dirtied, ended_by)?;
+    if let (Some(beside), Some((begin, end))) = (beside, readings) {
+        let elapsed = Duration::from_nanos(result.duration_ns);
+        result.hogs = Some(beside.stop(|hogs| hogs.stop(&begin?, &end?, elapsed))?);
+    }
     // The figures are good even when the removal is not.
-    if let Some(Err(error)) = target.dirty.map(super::cgroup::OwnCgroup::remove) {
+    if let Some(Err(error)) = target.dirty.map(OwnCgroup::remove) {
         log::warn!("{error:#}");
     }
     Ok(result)
+}
+
+/// Hogs, and a cgroup for their memory where the one that is read has no memory limit.
+struct Beside {
+    hogs: Hogs,
+    own: Option<OwnCgroup>,
+}
+
+impl Beside {
+    /// Hogs in the cgroup that is read. Where the hierarchy of that one has no memory controller they are in
+    /// it all the same, and below a limit in the other hierarchy.
+    fn start(
+        options: BesideOptions,
+        target: &Target,
+        mounts: &Mounts,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Self> {
+        let read = target.dirty.as_ref().filter(|_| !target.existing);
+        let read =
+            read.context("hogs can only be in a cgroup of the load's own: leave out --file and --cgroup")?;
+        let BesideOptions { processes, memory } = options;
+        if let Some(memcg) = Memcg::of(read.path()) {
+            let cgroup = target.cgroup.clone();
+            return Ok(Self { hogs: Hogs::start(processes, memory, memcg, cgroup, None, stop)?, own: None });
+        }
+        let (own, memcg) = Memcg::create(mounts)?;
+        let cgroup = shown(own.path(), mounts);
+        let hogs = Hogs::start(processes, memory, memcg, cgroup, Some(read.path()), stop)?;
+        Ok(Self { hogs, own: Some(own) })
+    }
+
+    /// Ends the hogs and removes the cgroup that is theirs alone.
+    fn stop(self, end: impl FnOnce(Hogs) -> anyhow::Result<HogsResult>) -> anyhow::Result<HogsResult> {
+        let result = end(self.hogs);
+        if let Some(Err(error)) = self.own.map(OwnCgroup::remove) {
+            log::warn!("{error:#}");
+        }
+        result
+    }
 }
 
 /// Dirtiers for a target. In somebody else's cgroup the load goes on without: it may be dirty enough by itself.
@@ -122,28 +180,6 @@ fn start_dirtiers(target: &Target) -> anyhow::Result<Dirtiers> {
         }
         started => started,
     }
-}
-
-/// Sleeps until the load is to end, and says why it does.
-fn wait(begin: Instant, duration: Duration, stop: &AtomicBool, all_gone: &dyn Fn() -> bool) -> EndedBy {
-    let parent = std::env::var_os(RESULT_FILE_VARIABLE).and_then(|_| getppid());
-    loop {
-        let left = duration.saturating_sub(begin.elapsed());
-        if stop.load(Ordering::Acquire) {
-            return EndedBy::Signal { name: first_signal().unwrap_or("stop").to_owned() };
-        } else if left.is_zero() {
-            return EndedBy::Duration;
-        } else if parent.is_some() && getppid() != parent {
-            return failure("the process that started the load is gone");
-        } else if all_gone() {
-            return failure("no reader can read any more");
-        }
-        thread::sleep(left.min(LOOK_EVERY));
-    }
-}
-
-fn failure(message: &str) -> EndedBy {
-    EndedBy::Error { message: message.to_owned() }
 }
 
 fn result(
@@ -186,31 +222,12 @@ fn result(
     })
 }
 
-/// How many CPUs are online, whether or not this process may run on all of them.
-fn online_cpus() -> u32 {
-    let listed =
-        std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| cpus_in(&text));
-    listed
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1)))
-}
-
-/// How many CPUs a list such as `0-3,8,10-11` has.
-fn cpus_in(list: &str) -> Option<u32> {
-    let mut count: u32 = 0;
-    for part in list.trim().split(',') {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let (low, high): (u32, u32) = (low.parse().ok()?, high.parse().ok()?);
-        count = count.checked_add(high.checked_sub(low)?.checked_add(1)?)?;
-    }
-    Some(count)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn options(threads: Option<u32>, duration: Duration) -> StatReaderOptions {
-        StatReaderOptions { threads, duration, file: None, cgroup: None, stat: StatFile::CpuStat }
+        StatReaderOptions { threads, duration, file: None, cgroup: None, stat: StatFile::CpuStat, hogs: None }
     }
 
     #[test]
@@ -219,7 +236,7 @@ mod tests {
         for (options, text) in [
             (options(Some(0), second), "at least 1"),
             (options(Some(10_001), second), "at most 10000"),
-            (options(Some(1), Duration::ZERO), "duration 0"),
+            (options(Some(1), Duration::ZERO), "duration 0 does nothing"),
             (options(Some(1), Duration::MAX), "more than a year"),
         ] {
             let error = run(&options, &AtomicBool::new(false)).unwrap_err().to_string();
@@ -227,14 +244,5 @@ mod tests {
         }
         assert_eq!(options(Some(10_000), second).thread_count().unwrap(), 10_000);
         assert!(options(None, second).thread_count().unwrap() >= 2);
-    }
-
-    #[test]
-    fn cpu_lists_are_counted() {
-        assert_eq!(cpus_in("0-3,8,10-11\n"), Some(7));
-        assert_eq!(cpus_in("0\n"), Some(1));
-        for bad in ["", "3-1", "a", "0-4294967295"] {
-            assert_eq!(cpus_in(bad), None, "{bad}");
-        }
     }
 }

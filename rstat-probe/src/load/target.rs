@@ -98,7 +98,8 @@ fn place(stat: StatFile, mounts: &Mounts) -> anyhow::Result<(u8, PathBuf)> {
     }
 }
 
-fn has_memory(controllers: &Path) -> bool {
+/// Whether a list of controllers has the memory controller.
+pub(super) fn has_memory(controllers: &Path) -> bool {
     fs::read_to_string(controllers).is_ok_and(|text| text.split_whitespace().any(|word| word == "memory"))
 }
 
@@ -151,7 +152,7 @@ fn check(path: &Path) -> anyhow::Result<u8> {
 }
 
 /// The path of a cgroup as `/proc/PID/cgroup` would show it.
-fn shown(directory: &Path, mounts: &Mounts) -> String {
+pub(super) fn shown(directory: &Path, mounts: &Mounts) -> String {
     let below =
         mounts.v2.iter().chain(&mounts.v1_memory).find_map(|mount| directory.strip_prefix(mount).ok());
     below.map_or_else(|| directory.display().to_string(), |path| format!("/{}", path.display()))

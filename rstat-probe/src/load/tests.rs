@@ -14,6 +14,7 @@ use rstat_probe_report::recording::EndedBy;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::mounts::Mounts;
+use super::stat_reader as run;
 use super::*;
 
 /// Set for the child process of [`load_process`]: the file to read, and for how many milliseconds.
@@ -40,7 +41,7 @@ fn mounts_for_root(test: &str) -> Option<Mounts> {
 
 fn options(stat: StatFile, milliseconds: u64) -> StatReaderOptions {
     let duration = Duration::from_millis(milliseconds);
-    StatReaderOptions { threads: Some(2), duration, file: None, cgroup: None, stat }
+    StatReaderOptions { threads: Some(2), duration, file: None, cgroup: None, stat, hogs: None }
 }
 
 /// Cgroups under `parent` that belong to the process `pid`.

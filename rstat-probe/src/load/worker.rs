@@ -20,6 +20,7 @@ use rustix::thread::set_name;
 use rustix::time::Timespec;
 
 use super::dirtier::{DirtierArgs, dirtier_main};
+use super::hog::{HogArgs, hog_main};
 
 /// First argument of a worker's command line. `main` looks for it before anything else, so that starting hundreds
 /// of workers costs little.
@@ -40,6 +41,7 @@ const TEST_LINE: &str = "RSTAT_PROBE_TEST_WORKER";
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum WorkerCommand {
     Dirtier(DirtierArgs),
+    Hog(HogArgs),
 }
 
 #[derive(Debug, clap::Parser)]
@@ -53,6 +55,7 @@ pub(crate) fn worker_main(line: impl Iterator<Item = OsString>) -> anyhow::Resul
     let WorkerLine { command } = clap::Parser::parse_from(line);
     match command {
         WorkerCommand::Dirtier(args) => dirtier_main(&args),
+        WorkerCommand::Hog(args) => hog_main(&args),
     }
 }
 
@@ -252,6 +255,7 @@ impl Running {
     }
 
     /// Whether it has ended.
+    #[allow(dead_code, reason = "for loads whose workers begin together")]
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -293,11 +297,13 @@ impl Crew {
     }
 
     /// Lets all begin that wait for it.
+    #[allow(dead_code, reason = "for loads whose workers begin together")]
     pub(super) fn go(&mut self) {
         self.0.iter_mut().for_each(Running::go);
     }
 
     /// Whether one of them has ended, which none does unless something is wrong.
+    #[allow(dead_code, reason = "for loads whose workers begin together")]
     pub(super) fn lost_one(&mut self) -> bool {
         self.0.iter_mut().any(Running::has_ended)
     }

@@ -40,7 +40,7 @@ const LIMIT: Duration = Duration::from_mins(5);
 /// All scenarios.
 ///
 /// `maxcpus=3` leaves the fourth CPU possible but offline.
-static SCENARIOS: [Scenario; 7] = [
+static SCENARIOS: [Scenario; 8] = [
     Scenario {
         name: "default",
         kernels: &[],
@@ -56,7 +56,7 @@ static SCENARIOS: [Scenario; 7] = [
         kernels: &["5.10", "6.1"],
         cpus: "4",
         parameters: &["maxcpus=3", "GUEST_CGROUPS=hybrid"],
-        tests: Tests::Only(&["::only_hybrid", "::check::", "::load::"]),
+        tests: Tests::Only(&["::only_hybrid", "::check::", "::load::", "::loads::"]),
         expects_fault: None,
         limit: LIMIT,
     },
@@ -67,6 +67,16 @@ static SCENARIOS: [Scenario; 7] = [
         cpus: "4,maxcpus=64",
         parameters: &[],
         tests: Tests::Only(&["::agreement::", "::truth::counts_equal"]),
+        expects_fault: None,
+        limit: LIMIT,
+    },
+    // Hundreds of processes and threads on one emulated CPU.
+    Scenario {
+        name: "crowd",
+        kernels: &["6.12", "7.3"],
+        cpus: "2",
+        parameters: &[],
+        tests: Tests::Only(&["::only_crowd"]),
         expects_fault: None,
         limit: LIMIT,
     },

@@ -3,6 +3,7 @@
 mod codes;
 mod formats;
 mod inputs;
+mod loads;
 mod published;
 
 use std::{
