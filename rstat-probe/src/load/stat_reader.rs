@@ -96,6 +96,9 @@ pub(crate) fn built_in_load_default(duration: Duration) -> anyhow::Result<StatRe
 pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
     let threads = options.thread_count()?;
+    if let Some(hogs) = options.hogs {
+        hogs::check(hogs.processes, hogs.memory)?;
+    }
     let mounts = Mounts::read()?;
     mounts.remove_leftovers();
     // For all at once: the readers open theirs while the hogs have theirs.

@@ -46,8 +46,7 @@ pub(crate) fn run(options: &HogsOptions, stop: &AtomicBool) -> anyhow::Result<Lo
     let processes = options.processes.unwrap_or_else(|| cpus::online().saturating_mul(2));
     let mounts = Mounts::read()?;
     mounts.remove_leftovers();
-    // Refused before anything is made.
-    size::limit(processes, options.memory, size::available()?)?;
+    check(processes, options.memory)?;
     // Declared in this order so that an early return ends the hogs before their cgroup is removed.
     let (own, memcg) = Memcg::create(&mounts)?;
     let cgroup = shown(own.path(), &mounts);
@@ -78,6 +77,11 @@ pub(crate) fn run(options: &HogsOptions, stop: &AtomicBool) -> anyhow::Result<Lo
         charge: None,
         ended_by,
     })
+}
+
+/// Refuses numbers that cannot be on this host, before anything is made.
+pub(super) fn check(processes: u32, memory: Option<u64>) -> anyhow::Result<()> {
+    size::limit(processes, memory, size::available()?).map(|_| ())
 }
 
 /// Hogs in their cgroup. Dropping it ends them.
