@@ -28,8 +28,8 @@ pub(super) fn differences(baseline: &Side, candidate: &Side) -> Vec<Difference> 
     }
     let mut all: Vec<Difference> =
         Fact::ALL.iter().filter_map(|fact| of(*fact, baseline, candidate)).collect();
-    let named = !baseline.hosts.is_empty() && !candidate.hosts.is_empty();
-    if named && baseline.hosts.is_disjoint(&candidate.hosts) {
+    let both_known = !baseline.hosts.is_empty() && !candidate.hosts.is_empty();
+    if both_known && baseline.hosts.is_disjoint(&candidate.hosts) {
         let names = |side: &Side| cut(side.hosts.iter().map(String::as_str).collect());
         all.push(Difference {
             what: "host".to_owned(),

@@ -76,7 +76,7 @@ impl Hog {
 
     fn eat(&self) -> anyhow::Result<Vec<u64>> {
         let page = page_size();
-        let mut counter = [0; COUNTER as usize];
+        let mut counter = [0; size_of::<u64>()];
         self.counters.read_exact_at(&mut counter, self.offset).context("cannot read the counter of a hog")?;
         let mut touched = u64::from_ne_bytes(counter);
         let mut eaten = Vec::new();

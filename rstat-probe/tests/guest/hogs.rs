@@ -16,6 +16,8 @@ pub(super) struct Numbers {
     pub(super) threads: u32,
     pub(super) hogs: u32,
     pub(super) seconds: u32,
+    /// The limit of the hogs.
+    pub(super) memory: &'static str,
 }
 
 /// Runs readers of `stat` beside hogs, checks what there is to check, and gives the number of OOM kills.
@@ -26,7 +28,9 @@ pub(super) fn beside_readers(stat: &str, numbers: &Numbers) -> u64 {
     let [threads, hogs, duration] =
         [numbers.threads.to_string(), numbers.hogs.to_string(), format!("{}s", numbers.seconds)];
     let mut command = tool::tool(["load", "stat-reader", "--stat", stat, "--threads", &threads]);
-    command.args(["--with-hogs", &hogs, "--duration", &duration, "-o"]).arg(&file);
+    command
+        .args(["--with-hogs", &hogs, "--hog-memory", numbers.memory, "--duration", &duration, "-o"])
+        .arg(&file);
     let before = counters();
     let finished = Running::start(&mut command).wait(LIMIT);
     let after = counters();

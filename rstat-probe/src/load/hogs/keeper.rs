@@ -57,21 +57,8 @@ impl Keeper {
             .spawn(move || keep(&hogs, limit, &for_thread, &sender))
             .context("cannot start a thread")?;
         let keeper = Self { shared, thread: Some(thread) };
-        keeper.wait_for(&started, stop)?;
+        wait_for(&started, stop)?;
         Ok(keeper)
-    }
-
-    fn wait_for(&self, started: &Receiver<anyhow::Result<()>>, stop: &AtomicBool) -> anyhow::Result<()> {
-        use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
-
-        loop {
-            match started.recv_timeout(LOOK_EVERY) {
-                Ok(outcome) => return outcome,
-                Err(Timeout) if stop.load(Ordering::Acquire) => return Ok(()),
-                Err(Timeout) => {}
-                Err(Disconnected) => bail!("the thread that keeps the hogs ended"),
-            }
-        }
     }
 
     /// Lets the hogs begin.
@@ -104,6 +91,20 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Waits until the keeper says that all hogs are in place, or `stop` is set.
+fn wait_for(started: &Receiver<anyhow::Result<()>>, stop: &AtomicBool) -> anyhow::Result<()> {
+    use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
+
+    loop {
+        match started.recv_timeout(LOOK_EVERY) {
+            Ok(outcome) => return outcome,
+            Err(Timeout) if stop.load(Ordering::Acquire) => return Ok(()),
+            Err(Timeout) => {}
+            Err(Disconnected) => bail!("the thread that keeps the hogs ended"),
+        }
     }
 }
 
