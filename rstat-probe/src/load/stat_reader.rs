@@ -109,12 +109,15 @@ pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Res
     let beside = options.hogs.map(|hogs| Beside::start(hogs, &target, &mounts, stop)).transpose()?;
     // Hogs keep their cgroups dirty, and dirtiers would be throttled by their limit.
     let dirtiers = if beside.is_some() { Dirtiers::default() } else { start_dirtiers(&target)? };
+    if let Some(beside) = &beside {
+        beside.hogs.warm_up(stop)?;
+    }
 
     let started = now()?;
     let mut ended_by = EndedBy::Duration;
     let mut readings = None;
     let outcome = read_while(&target.file, threads, options.duration, |begin, all_gone| {
-        let at_begin = beside.as_ref().map(|beside| beside.hogs.go());
+        let at_begin = beside.as_ref().map(|beside| beside.hogs.reading());
         ended_by = wait(begin, options.duration, stop, || {
             let failure = beside.as_ref().and_then(|beside| beside.hogs.failure());
             failure.or_else(|| all_gone().then(|| "no reader can read any more".to_owned()))

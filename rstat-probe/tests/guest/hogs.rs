@@ -50,15 +50,16 @@ pub(super) fn beside_readers(stat: &str, numbers: &Numbers) -> u64 {
         hogs.charged_bytes >> 20
     );
     assert!(reader.accesses > 0 && reader.errors == 0);
-    assert!(hogs.charged_bytes > 0 && hogs.starts >= u64::from(hogs.processes));
+    assert!(hogs.starts >= u64::from(hogs.processes));
     // Before 5.19 v2 does not have it.
     assert!(hogs.peak_bytes.is_none_or(|peak| peak <= hogs.limit_bytes), "{:?}", hogs.peak_bytes);
     assert_eq!(after.swapped_out, before.swapped_out, "the machine swapped");
     let kills = after.oom_kills - before.oom_kills;
-    assert!((hogs.oom_kills..=hogs.oom_kills + hogs.starts).contains(&kills), "{kills} kills");
+    assert!((hogs.oom_kills..=hogs.oom_kills + 2 * hogs.starts).contains(&kills), "{kills} kills");
     kernel_is_well();
     nothing_is_left();
-    hogs.oom_kills
+    // Those before the readers began are not in the result.
+    kills
 }
 
 struct Counters {

@@ -10,7 +10,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -28,6 +29,11 @@ use super::{cpus, open_files};
 
 /// Pipes of each hog.
 pub(super) const FILES_EACH: u64 = 2;
+
+/// How long others wait at most for the first OOM kill.
+const WARM_UP: Duration = Duration::from_secs(20);
+/// How often they look for it.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How many hogs, with how much memory and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +144,20 @@ impl Hogs {
         let reading = self.reading()?;
         self.keeper.go();
         Ok(reading)
+    }
+
+    /// Lets them begin, and waits until the first was killed, so that what follows has hogs at their limit. Not
+    /// forever: hundreds of hogs on a slow CPU take long to get there.
+    pub(super) fn warm_up(&self, stop: &AtomicBool) -> anyhow::Result<()> {
+        let at_begin = self.go()?;
+        let begin = Instant::now();
+        while begin.elapsed() < WARM_UP && !stop.load(Ordering::Acquire) && self.failure().is_none() {
+            if self.reading()?.oom_kills > at_begin.oom_kills {
+                break;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// The state at this moment.
