@@ -16,7 +16,11 @@ pub struct ChargeResult {
     pub levels: u32,
     /// Whether the uppermost of them is protected from reclaim.
     pub protection: Protection,
-    /// Size of a page, bytes.
+    /// What a process charges before it frees it, bytes.
+    pub round_bytes: u64,
+    /// The memory limit of all of them, which they do not reach, bytes.
+    pub limit_bytes: u64,
+    /// Size of a page, bytes: one charge.
     pub page_bytes: u64,
     /// Pages that were charged, and freed, by all processes.
     pub charges: u64,
@@ -28,8 +32,9 @@ impl ChargeResult {
     /// What two of them have in common.
     pub(super) fn identity(&self, version: u8) -> String {
         format!(
-            "charge (cgroup v{version}), {}, {}, {}",
+            "charge (cgroup v{version}), {}, rounds of {}, {}, {}",
             self.processes(),
+            units::bytes(self.round_bytes),
             units::counted(self.levels.into(), "level", "levels"),
             self.protection.word()
         )
@@ -52,6 +57,8 @@ impl ChargeResult {
 
     pub(super) fn write_text(&self, w: &mut impl Write) -> io::Result<()> {
         self.protection.write_text(w, self.levels)?;
+        let (round, limit) = (units::bytes(self.round_bytes), units::bytes(self.limit_bytes));
+        writeln!(w, "rounds:     {round}, below a limit of {limit}")?;
         writeln!(
             w,
             "charges:    {} of {} ({})",

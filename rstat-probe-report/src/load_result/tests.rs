@@ -72,7 +72,10 @@ fn sendfile(protection: Protection) -> LoadResult {
         levels: 3,
         protection,
         bytes: 13 << 30,
-        megabits_per_second: 11_168.2,
+        megabits_per_second: 310.2,
+        slowest_megabits_per_second: 298.7,
+        fastest_megabits_per_second: 322.0,
+        total_megabits_per_second: 11_168.2,
     };
     LoadResult { sendfile: Some(block), ..of_kind("sendfile") }
 }
@@ -82,6 +85,8 @@ fn charge() -> LoadResult {
         processes: 4,
         levels: 3,
         protection: Protection::Set { min_bytes: 1 << 20, low_bytes: 64 << 20 },
+        round_bytes: 4 << 20,
+        limit_bytes: 80 << 20,
         page_bytes: 4096,
         charges: 12_345_678,
         charges_per_second: 1_234_567.8,
