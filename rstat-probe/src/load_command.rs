@@ -11,10 +11,11 @@ use anyhow::Context as _;
 use rstat_probe_report::load_result::LoadResult;
 
 use crate::{
-    args::{HogsArguments, LoadCommand, StatReaderArguments},
+    args::{ChargeArguments, HogsArguments, LoadCommand, SendfileArguments, StatReaderArguments},
     load::{
-        BesideOptions, HogsOptions, RESULT_FILE_VARIABLE, StatFile, StatReaderOptions, built_in_load_default,
-        hogs, stat_reader, stop_flag_on_signals, write_result,
+        BesideOptions, ChargeOptions, HogsOptions, RESULT_FILE_VARIABLE, SendfileOptions, StatFile,
+        StatReaderOptions, built_in_load_default, charge, hogs, sendfile, stat_reader, stop_flag_on_signals,
+        write_result,
     },
     whole_file::check_writable,
 };
@@ -27,6 +28,12 @@ pub(crate) fn run(command: LoadCommand) -> anyhow::Result<()> {
         }
         LoadCommand::Hogs(HogsArguments { processes, duration, memory, output }) => {
             put_on(output.as_deref(), |stop| hogs(&HogsOptions { processes, duration, memory }, stop))
+        }
+        LoadCommand::Sendfile(SendfileArguments { pairs, message, duration, output }) => {
+            put_on(output.as_deref(), |stop| sendfile(&SendfileOptions { pairs, message, duration }, stop))
+        }
+        LoadCommand::Charge(ChargeArguments { processes, bytes, duration, output }) => {
+            put_on(output.as_deref(), |stop| charge(&ChargeOptions { processes, bytes, duration }, stop))
         }
     }
 }

@@ -13,7 +13,7 @@ use rstat_probe_report::import::Unit;
 
 pub(crate) use self::{
     compare::{CompareArguments, CompareFormat, Resample},
-    load::{HogsArguments, LoadCommand, StatReaderArguments},
+    load::{ChargeArguments, HogsArguments, LoadCommand, SendfileArguments, StatReaderArguments},
     merge::MergeArguments,
     run::{CheckArguments, RunArguments},
     show::{ShowArguments, ShowFormat},

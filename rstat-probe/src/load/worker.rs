@@ -19,8 +19,10 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::set_name;
 use rustix::time::Timespec;
 
+use super::charger::{ChargerArgs, charger_main};
 use super::dirtier::{DirtierArgs, dirtier_main};
 use super::hog::{HogArgs, hog_main};
+use super::sendfile_worker::{ClientArgs, ServerArgs, client_main, server_main};
 
 /// First argument of a worker's command line. `main` looks for it before anything else, so that starting hundreds
 /// of workers costs little.
@@ -33,6 +35,10 @@ const FAILED: &str = "failed: ";
 const DONE: &str = "done";
 /// How long a worker may take to end by itself before it is killed.
 const END_WITHIN: Duration = Duration::from_secs(1);
+/// Files that a running worker takes in this process: its two pipes.
+pub(super) const FILES_EACH: u64 = 2;
+/// How much longer when many end at once, on emulated CPUs too.
+const END_EACH: Duration = Duration::from_millis(20);
 /// The environment variable that carries the command line when the test program is the worker.
 #[cfg(test)]
 const TEST_LINE: &str = "RSTAT_PROBE_TEST_WORKER";
@@ -42,6 +48,9 @@ const TEST_LINE: &str = "RSTAT_PROBE_TEST_WORKER";
 pub(crate) enum WorkerCommand {
     Dirtier(DirtierArgs),
     Hog(HogArgs),
+    Server(ServerArgs),
+    Client(ClientArgs),
+    Charger(ChargerArgs),
 }
 
 #[derive(Debug, clap::Parser)]
@@ -56,6 +65,9 @@ pub(crate) fn worker_main(line: impl Iterator<Item = OsString>) -> anyhow::Resul
     match command {
         WorkerCommand::Dirtier(args) => dirtier_main(&args),
         WorkerCommand::Hog(args) => hog_main(&args),
+        WorkerCommand::Server(args) => server_main(&args),
+        WorkerCommand::Client(args) => client_main(&args),
+        WorkerCommand::Charger(args) => charger_main(&args),
     }
 }
 
@@ -189,16 +201,21 @@ impl Running {
 
     /// Waits until the worker is in its cgroups.
     pub(super) fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        self.hear(READY).map(drop)
+    }
+
+    /// Waits for a line that begins with `word`; gives what comes after it.
+    pub(super) fn hear(&mut self, word: &str) -> anyhow::Result<String> {
         let mut line = String::new();
         loop {
             line.clear();
             let length = self.output.read_line(&mut line).context("cannot hear a process of the load")?;
-            // `ends_with`, because the test program prints something of its own first.
-            if line.trim_end().ends_with(READY) {
-                return Ok(());
-            }
             if let Some((_, reason)) = line.trim_end().split_once(FAILED) {
                 bail!("{reason}");
+            }
+            // Not only at its beginning, because the test program prints something of its own first.
+            if let Some((_, rest)) = line.trim_end().rsplit_once(word) {
+                return Ok(rest.to_owned());
             }
             if length == 0 {
                 bail!("a process of the load ended at once");
@@ -210,6 +227,13 @@ impl Running {
     pub(super) fn go(&mut self) {
         if let Some(stdin) = &mut self.child.stdin {
             let _ = stdin.write_all(b"g");
+        }
+    }
+
+    /// Tells a worker that listens a line. One that is dead notices nothing.
+    pub(super) fn tell(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.child.stdin {
+            let _ = stdin.write_all(format!("{line}\n").as_bytes());
         }
     }
 
@@ -255,7 +279,6 @@ impl Running {
     }
 
     /// Whether it has ended.
-    #[allow(dead_code, reason = "for loads whose workers begin together")]
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -288,30 +311,54 @@ impl Crew {
     pub(super) fn start<W: Worker>(workers: &[W]) -> anyhow::Result<Self> {
         let mut crew = Self::default();
         for worker in workers {
-            crew.0.push(Running::start(worker)?);
+            crew.push(Running::start(worker)?);
         }
-        for running in &mut crew.0 {
-            running.wait_until_ready()?;
-        }
+        crew.wait_until_ready()?;
         Ok(crew)
     }
 
-    /// Lets all begin that wait for it.
-    #[allow(dead_code, reason = "for loads whose workers begin together")]
-    pub(super) fn go(&mut self) {
-        self.0.iter_mut().for_each(Running::go);
+    /// Takes in one more.
+    pub(super) fn push(&mut self, running: Running) {
+        self.0.push(running);
     }
 
-    /// Whether one of them has ended, which none does unless something is wrong.
-    #[allow(dead_code, reason = "for loads whose workers begin together")]
-    pub(super) fn lost_one(&mut self) -> bool {
-        self.0.iter_mut().any(Running::has_ended)
+    /// Waits until all are in their cgroups.
+    pub(super) fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        self.0.iter_mut().try_for_each(Running::wait_until_ready)
+    }
+
+    /// Each of them.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Running> {
+        self.0.iter_mut()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Tells each a line.
+    pub(super) fn tell(&mut self, line: &str) {
+        self.0.iter_mut().for_each(|running| running.tell(line));
+    }
+
+    /// Why one of them has ended, if one has, which none does unless something is wrong.
+    pub(super) fn why_lost(&mut self) -> Option<String> {
+        let at = self.0.iter_mut().position(Running::has_ended)?;
+        let lost = &mut self.0[at];
+        let why = match lost.end() {
+            Ok((_, Said::Failed(reason))) => reason,
+            Ok((status, _)) => status.to_string(),
+            Err(error) => format!("{error:#}"),
+        };
+        Some(format!("a process of the load ended before its time: {why}"))
     }
 
     /// Ends all of them and gives the figures of each. Nothing fails here: what does not end is killed and has none.
     pub(super) fn stop(mut self) -> Vec<Option<Vec<u64>>> {
         self.0.iter_mut().for_each(Running::tell_end);
-        let deadline = Instant::now() + END_WITHIN;
+        let each = END_EACH.saturating_mul(u32::try_from(self.0.len()).unwrap_or(u32::MAX));
+        let deadline = Instant::now() + END_WITHIN + each;
         self.0.iter_mut().map(|running| running.figures(deadline)).collect()
     }
 }

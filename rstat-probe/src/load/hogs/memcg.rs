@@ -1,4 +1,4 @@
-//! The cgroup whose memory limit the hogs live and die below.
+//! A cgroup whose memory can be limited: the one that hogs live and die below.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use super::super::target::has_memory;
 /// A cgroup with a memory controller, of version 1 or 2.
 #[derive(Debug, Clone)]
 pub(crate) struct Memcg {
-    pub(super) path: PathBuf,
+    pub(in crate::load) path: PathBuf,
     /// 1 or 2.
-    pub(super) version: u8,
+    pub(in crate::load) version: u8,
 }
 
 impl Memcg {
@@ -38,7 +38,7 @@ impl Memcg {
     /// Limits memory and swap together to about `bytes`; gives the limit as the kernel rounded it.
     ///
     /// Nothing in the cgroup is ever swapped out: the host's swap is not for a load to use.
-    pub(super) fn limit(&self, bytes: u64) -> anyhow::Result<u64> {
+    pub(in crate::load) fn limit(&self, bytes: u64) -> anyhow::Result<u64> {
         let limit = bytes.to_string();
         let (name, files) = if self.version == 2 {
             ("memory.max", [("memory.swap.max", "0", false), ("memory.max", &limit, true)].to_vec())
@@ -90,7 +90,7 @@ fn parent(mounts: &Mounts) -> anyhow::Result<PathBuf> {
              'echo +memory > {mount}/cgroup.subtree_control'",
             mount = v2.display()
         ),
-        (Some(_), None) => bail!("this host has no memory controller, without which nothing limits hogs"),
+        (Some(_), None) => bail!("this host has no memory controller, which this load needs"),
         (None, None) => bail!("neither cgroup v2 nor a cgroup v1 memory controller is mounted"),
     }
 }

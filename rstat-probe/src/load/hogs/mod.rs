@@ -20,6 +20,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use self::keeper::Keeper;
 pub(super) use self::memcg::Memcg;
+pub(super) use self::size::available;
 use super::ending::{check_duration, now, wait};
 use super::hog::{COUNTER, HogArgs};
 use super::mounts::Mounts;

@@ -52,7 +52,7 @@ pub(super) fn limit(processes: u32, asked: Option<u64>, available: u64) -> anyho
 }
 
 /// What the kernel thinks can be had without swapping, bytes.
-pub(super) fn available() -> anyhow::Result<u64> {
+pub(in crate::load) fn available() -> anyhow::Result<u64> {
     let path = "/proc/meminfo";
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
     available_in(&text).with_context(|| format!("{path} has no MemAvailable"))
