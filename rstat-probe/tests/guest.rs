@@ -11,6 +11,8 @@ mod guest {
     #[path = "../kernel/cgroup.rs"]
     #[allow(dead_code, reason = "shared with the tests on the running kernel")]
     mod cgroup;
+    #[path = "../kernel/hierarchy.rs"]
+    mod hierarchy;
     #[path = "../kernel/process.rs"]
     #[allow(dead_code, reason = "shared with the tests on the running kernel")]
     mod process;
@@ -31,6 +33,7 @@ mod guest {
     mod counting;
     mod degrades;
     mod hotplug;
+    mod levels;
     mod load;
     mod loads;
     mod memlock;

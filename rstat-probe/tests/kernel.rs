@@ -7,6 +7,7 @@
 
 mod kernel {
     mod cgroup;
+    mod hierarchy;
     mod mount;
     mod perf;
     mod process;
@@ -20,6 +21,7 @@ mod kernel {
     mod comparing;
     mod hogs;
     mod instances;
+    mod levels;
     mod limits;
     mod places;
     mod privileges;

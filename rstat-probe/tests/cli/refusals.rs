@@ -96,6 +96,8 @@ fn usage() {
         (&["show", "--format", "xml", "x"], &["'xml'", "--format <FORMAT>", "text, json, csv"]),
         (&["load", "stat-reader", "--stat", "io.stat"], &["'io.stat'", "--stat <STAT>", "cpu.stat"]),
         (&["load", "stat-reader", "--file", "x", "--cgroup", "y"], &["--file <PATH>", "--cgroup <NAME>"]),
+        (&["load", "sendfile", "--message", "10X"], &["'10X'", "--message <SIZE>", "write it as"]),
+        (&["load", "charge", "--bytes", "1.5M"], &["'1.5M'", "--bytes <SIZE>"]),
         (&["jog"], &["'jog'"]),
     ] {
         let output = crate::tool().args(arguments).output().unwrap();
@@ -131,4 +133,44 @@ fn loads_that_cannot_work() {
         let line = error_line(&command.output().unwrap());
         assert!(line.contains(names), "{arguments:?}: {line}");
     }
+}
+
+/// Before a cgroup is made, so without privileges too.
+#[test]
+fn loads_in_levels_that_make_no_sense() {
+    for (arguments, line) in [
+        (&["sendfile", "--pairs", "0"][..], "0 pairs send nothing: --pairs must be at least 1"),
+        (&["sendfile", "--pairs", "1001"], "1001 pairs are too many: --pairs must be at most 1000"),
+        (&["sendfile", "--message", "0"], "messages of 0 bytes send nothing: --message must be at least 1"),
+        (
+            &["sendfile", "--message", "2M"],
+            "messages of 2097152 bytes are too long: --message must be at most 1M",
+        ),
+        (&["sendfile", "--duration", "0s"], "a load of duration 0 does nothing: --duration must be longer"),
+        (&["charge", "--processes", "0"], "0 processes charge nothing: --processes must be at least 1"),
+        (&["charge", "--bytes", "0"], "rounds of 0 bytes charge nothing: --bytes must be at least 1"),
+        (&["charge", "--duration", "0s"], "a load of duration 0 does nothing: --duration must be longer"),
+        (&["sendfile", "-o", "missing/x.json"], "--output missing/x.json: no load was run: "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = crate::tool();
+        command.current_dir(folder.path()).arg("load").args(arguments);
+        if !arguments.contains(&"--duration") {
+            command.args(["--duration", "100ms"]);
+        }
+        let found = refusal(&command.output().unwrap());
+        assert!(found.starts_with(line), "{arguments:?}: {found}");
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+    }
+}
+
+/// More than this host has, by its own count.
+#[test]
+fn charges_that_would_press_on_the_host() {
+    let command = ["load", "charge", "--processes", "1000", "--bytes", "1000G", "--duration", "100ms"];
+    let line = refusal(&crate::tool().args(command).output().unwrap());
+    assert!(
+        line.contains("more than half of the") && line.contains("use fewer --processes or less --bytes"),
+        "{line}"
+    );
 }

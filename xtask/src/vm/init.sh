@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process of a test VM: mounts what the tool needs, runs the tests, ends the VM.
+# The first process of a test VM: mounts what the tool needs, brings the loopback up, runs the tests, ends the VM.
 #
 # The kernel's messages go to the first serial line, what is printed here to the second, so that neither breaks the
 # other's lines. The kernel puts NAME=VALUE words of its command line that it does not know into our environment:
@@ -14,6 +14,7 @@ export PATH=/bin HOME=/ TMPDIR=/tmp RUST_BACKTRACE=0 RSTAT_PROBE=/bin/rstat-prob
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs -o mode=1777 tmpfs /tmp
+ip link set lo up
 
 case ${GUEST_CGROUPS:-v2} in
 v2) mount -t cgroup2 cgroup2 /sys/fs/cgroup ;;

@@ -5,6 +5,7 @@ mod formats;
 mod inputs;
 mod loads;
 mod published;
+mod throughput;
 
 use std::{
     fs,
