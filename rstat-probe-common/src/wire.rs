@@ -202,8 +202,6 @@ pub struct FlushStats {
     pub updates_ended: u64,
     /// Lost: intervals that ended before they began.
     pub clock_backwards: u64,
-    /// Flushes that ended, where no tracepoint counts them.
-    pub flushes: u64,
     /// Function entry to return.
     pub flush: WireHistogram,
     /// As in [`SectionStats`].
@@ -292,7 +290,7 @@ const _: () = {
                 + 4 * size_of::<WireHistogram>()
     );
     assert!(size_of::<CpuLockStats>() == size_of::<LockStats>() + 8 * 2 + 2 * size_of::<WireHistogram>());
-    assert!(size_of::<FlushStats>() == 8 * 3 + size_of::<WireHistogram>() + 8);
+    assert!(size_of::<FlushStats>() == 8 * 2 + size_of::<WireHistogram>() + 8);
     assert!(size_of::<FlushStart>() == 40 && size_of::<WaitKey>() == 8 && size_of::<Control>() == 8);
     // A per-CPU array value must fit into one per-CPU allocation unit (PCPU_MIN_UNIT_SIZE in
     // include/linux/percpu.h), or map creation fails with E2BIG.

@@ -230,7 +230,6 @@ fn on_return() {
         return;
     }
     stats.updates_begun += 1;
-    stats.flushes += 1;
     // SAFETY: as above.
     unsafe { record(&raw mut stats.flush, end - start.start) };
     stats.updates_ended += 1;

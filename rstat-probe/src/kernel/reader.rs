@@ -167,11 +167,8 @@ pub(crate) struct Reading {
     pub sections: u64,
     pub contended: u64,
     pub yields: u64,
+    /// Flushes that ended, from [`Reader::read`] those that the programs on sections counted.
     pub flushes: u64,
-    /// Part of `flushes` that the flush function's programs counted.
-    pub flushes_by_function: u64,
-    /// Flushes that [`Reader::close_flushes`] added to `flush_by_function`.
-    pub flushes_closed: u64,
     pub open_at_start: u64,
     pub flush_open_at_start: u64,
     pub cpu_locks_open_at_start: u64,
@@ -257,9 +254,7 @@ impl Reader {
             sections: sections.sum(|s| s.lock.acquisitions),
             contended: sections.sum(|s| s.lock.contended),
             yields: sections.sum(|s| s.yields),
-            flushes: sections.sum(|s| s.flushes) + flushes.sum(|s| s.flushes),
-            flushes_by_function: flushes.sum(|s| s.flushes),
-            flushes_closed: 0,
+            flushes: sections.sum(|s| s.flushes),
             open_at_start: sections.sum(|s| s.lock.open_at_start),
             cpu_locks_open_at_start: cpu_locks.sum(|s| s.lock.open_at_start),
             // A flush whose begin found the map full ends without a begin too: that one is lost,
@@ -306,7 +301,7 @@ impl Reader {
     /// Once nothing is attached any more: adds the flushes whose return was not seen to `reading`
     /// and returns the number of those that had not ended.
     pub(crate) fn close_flushes(&self, reading: &mut Reading) -> u64 {
-        let (mut open, before) = (0, reading.flush_by_function.count());
+        let mut open = 0;
         for start in self.flush_starts.iter().filter_map(Result::ok).map(|(_, start)| start) {
             let lasted = start.last_release.saturating_sub(start.start);
             if start.unreturned != 0 {
@@ -320,7 +315,6 @@ impl Reader {
                 open += 1;
             }
         }
-        reading.flushes_closed = reading.flush_by_function.count() - before;
         open
     }
 

@@ -237,24 +237,19 @@ impl Session {
         }
         // Begins go before ends, so that nothing begins that cannot end any more.
         while self.links.pop().is_some() {}
-        let mut reading = self.read()?;
+        let mut reading = self.read_maps()?;
         loop {
             // A program may still run for a moment after its hook is gone.
             thread::sleep(Duration::from_millis(1));
-            let again = self.read()?;
+            let mut again = self.read_maps()?;
             if again.updates == reading.updates || begin.elapsed() > 2 * CLOSE_LIMIT {
-                let mut again = again;
                 let open = OpenAtEnd {
                     sections: self.reader.open_sections(OpenKind::Main)?,
                     flushes: self.reader.close_flushes(&mut again),
                     waits: self.reader.open_waits(),
                     cpu_locks: self.reader.open_sections(OpenKind::Cpu)?,
                 };
-                if self.kind != StrategyKind::Tracepoints {
-                    // Nothing else has counted them.
-                    again.flushes += again.flushes_closed;
-                }
-                return Ok((again, open));
+                return Ok((self.with_flushes(again), open));
             }
             reading = again;
         }
@@ -262,14 +257,23 @@ impl Session {
 
     /// Reads the counters as they are now.
     pub(crate) fn read(&mut self) -> anyhow::Result<Reading> {
+        let reading = self.read_maps()?;
+        Ok(self.with_flushes(reading))
+    }
+
+    /// Counts the flushes that the flush function's programs timed, too, where no tracepoint did.
+    fn with_flushes(&self, mut reading: Reading) -> Reading {
+        if self.kind != StrategyKind::Tracepoints {
+            reading.flushes += reading.flush_by_function.count();
+        }
+        reading
+    }
+
+    fn read_maps(&mut self) -> anyhow::Result<Reading> {
         let functions = self.has(Feature::Flush) || self.serves("flush_return");
         let mut reading = self.reader.read(self.has(Feature::CpuLocks), functions)?;
         if !self.has(Feature::Bound) {
             reading.unseen_hold_ns = None;
-        }
-        if self.kind == StrategyKind::Tracepoints {
-            // The tracepoints have counted them already.
-            reading.flushes -= reading.flushes_by_function;
         }
         Ok(reading)
     }
