@@ -30,14 +30,20 @@ fn on_acquired() {
     let thread = thread();
     let spin = core::mem::take(&mut open.spin_start);
     if INFER_END.load() != 0 && open.walk_end != 0 {
-        bound(stats, open, if spin == 0 { now() } else { spin });
+        bound(stats, open, came_at(spin));
     }
     if INFER_END.load() != 0 && open.start != 0 && open.flush_start != 0 && open.thread == thread {
         // The walk gave the lock up and this thread went on at once.
-        on_yield(stats, open, armed, if spin == 0 { now() } else { spin });
+        on_yield(stats, open, armed, came_at(spin));
     }
     open.flush_start = resumed_flush(thread);
     begin_section(stats, open, armed, spin);
+}
+
+/// When this CPU came to the lock that it got just now: begin of its spin, 0 for none.
+#[inline(always)]
+pub(crate) fn came_at(spin: u64) -> u64 {
+    if spin == 0 { now() } else { spin }
 }
 
 /// Begins a section whose CPU began to spin at `spin`, 0 for not at all.

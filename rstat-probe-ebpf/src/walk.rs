@@ -17,7 +17,7 @@ use rstat_probe_common::wire::{OpenKind, OpenSection, SectionStats};
 
 use crate::{
     lock::record_section,
-    lock_function::{begin_section, on_yield, resumed_flush},
+    lock_function::{begin_section, came_at, on_yield, resumed_flush},
     maps::{INFER_BEGIN, INFER_END, OPEN, State, state},
     section::on_unlock,
     timing::{now, record, thread},
@@ -33,7 +33,7 @@ fn on_begin() {
         let spin = core::mem::take(&mut open.spin_start);
         if INFER_BEGIN.load() != 0 {
             if open.walk_end != 0 {
-                bound(stats, open, if spin == 0 { now() } else { spin });
+                bound(stats, open, came_at(spin));
             }
             if resumed_flush(thread) != 0 {
                 // The end of this thread's walk before was not seen.

@@ -1,7 +1,7 @@
 //! Facts, as the strategies ask for them, and the words for what is not there.
 
 use super::{
-    Basis, Feature, Group,
+    Basis, Feature, Group, Planned,
     hooks::{LOCK, slow_paths},
 };
 use crate::kernel::support::{KernelSupport, Names};
@@ -56,10 +56,18 @@ impl Asked<'_> {
         if self.support.locks.is_empty() || self.support.preempt_rt {
             return Vec::new();
         }
-        let fentry = slow_paths(|name| self.names.btf_id(name).is_some(), false);
-        let kprobes = slow_paths(|name| self.support.kprobes && self.has(name), true);
-        let groups = [fentry, kprobes].into_iter().filter(|programs| !programs.is_empty());
+        let groups = [false, true].map(|kprobes| self.slow_paths(kprobes)).into_iter();
+        let groups = groups.filter(|programs| !programs.is_empty());
         groups.map(|programs| Group::optional(Feature::Spin, programs)).collect()
+    }
+
+    /// The lock's slow paths that fentry, or kprobes, could attach to.
+    pub(super) fn slow_paths(&self, kprobes: bool) -> Vec<Planned> {
+        if kprobes {
+            slow_paths(|name| self.support.kprobes && self.has(name), true)
+        } else {
+            slow_paths(|name| self.fentry(&[name]), false)
+        }
     }
 }
 

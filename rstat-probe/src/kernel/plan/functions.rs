@@ -9,7 +9,7 @@ use super::{
     asked::{Asked, NO_KPROBES, NO_TRACEPOINTS, from},
     hooks::{
         ACQUIRED, FLUSH_FUNCTIONS, LOCK_IRQ, READER, RELEASED, SWITCHED, TRIED, TRYLOCK, UNLOCK, WALK, flush,
-        reader, slow_paths, walk,
+        reader, walk,
     },
 };
 
@@ -27,7 +27,7 @@ pub(super) fn lock_functions(asked: &Asked<'_>, without_trylock: bool) -> Result
     let Some(flush_function) = flush_functions.into_iter().find(|name| asked.has(name)) else {
         return Err("the kernel has no flush function under a known name".to_owned());
     };
-    let paths = slow_paths(|name| asked.names.btf_id(name).is_some(), false);
+    let paths = asked.slow_paths(false);
     if paths.is_empty() || !asked.fentry(&[LOCK_IRQ, flush_function]) {
         return Err(asked.why_no_fentry(&[LOCK_IRQ, flush_function]));
     }
@@ -139,13 +139,7 @@ pub(super) fn walk_only(asked: &Asked<'_>, kprobes: bool) -> Result<Strategy, St
     }
     let mut programs = walk(kprobes).to_vec();
     programs.push(SWITCHED);
-    let paths = if asked.support.locks.is_empty() {
-        Vec::new()
-    } else if kprobes {
-        slow_paths(|name| asked.has(name), true)
-    } else {
-        slow_paths(|name| asked.names.btf_id(name).is_some(), false)
-    };
+    let paths = if asked.support.locks.is_empty() { Vec::new() } else { asked.slow_paths(kprobes) };
     let waits = !paths.is_empty();
     programs.extend(paths);
     let mut groups = vec![Group { programs, feature: Feature::Sections, required: true }];
