@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::load_result::LoadResult;
 use crate::recording::{Recording, Workload};
 
+/// Value of [`Fact::CrossCheck`] where no tracer was on; files of earlier versions say nothing.
+pub(crate) const NO_TRACER: &str = "none";
+
 /// One thing that recordings can differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,6 +34,8 @@ pub enum Fact {
     Hooks,
     /// What ran meanwhile, when the tool started it.
     Load,
+    /// Whether the irqsoff tracer was on, which lengthens every time with IRQs off.
+    CrossCheck,
     /// Version of rstat-probe.
     Tool,
 }
@@ -47,6 +52,7 @@ impl Fact {
         Self::OnlineCpus,
         Self::Load,
         Self::Hooks,
+        Self::CrossCheck,
         Self::Tool,
     ];
 
@@ -63,6 +69,7 @@ impl Fact {
             Self::Yield => "yield behaviour",
             Self::Hooks => "hooks",
             Self::Load => "load",
+            Self::CrossCheck => "cross-check",
             Self::Tool => "rstat-probe",
         }
     }
@@ -91,6 +98,8 @@ impl Facts {
         facts.add(Fact::OnlineCpus, at.cpus.online.to_string());
         facts.add(Fact::Yield, at.yield_behaviour.behaviour.title().to_owned());
         facts.add(Fact::Load, load(recording.workload.as_ref()));
+        let tracer = recording.cross_check.as_ref().map_or(NO_TRACER, |_| "irqsoff tracer");
+        facts.add(Fact::CrossCheck, tracer.to_owned());
         facts.add(Fact::Tool, recording.tool.version.clone());
         for (metric, basis) in &at.metrics {
             if let Some(basis) = &basis.basis {

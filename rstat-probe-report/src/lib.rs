@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod cross_check;
 pub mod document;
 pub mod facts;
 pub mod fleet;

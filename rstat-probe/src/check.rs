@@ -85,7 +85,14 @@ fn facts(out: &mut impl Write, support: &KernelSupport) -> io::Result<()> {
     fact("BTF", &btf)?;
     let tracefs = support.tracefs.as_ref().map_or_else(
         || "not mounted; not needed (raw tracepoints are attached by name)".to_owned(),
-        |path| format!("{} (not needed)", path.display()),
+        |path| {
+            let tracer = match support.irqsoff {
+                Some(true) => "; has the irqsoff tracer for run --cross-check",
+                Some(false) => "; no irqsoff tracer for run --cross-check (CONFIG_IRQSOFF_TRACER)",
+                None => "",
+            };
+            format!("{} (not needed){tracer}", path.display())
+        },
     );
     fact("tracefs", &tracefs)?;
     let kprobes = if support.kprobes {

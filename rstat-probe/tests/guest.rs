@@ -31,6 +31,7 @@ mod guest {
     mod attaching;
     mod check;
     mod counting;
+    mod cross_check;
     mod degrades;
     mod hotplug;
     mod levels;

@@ -19,6 +19,7 @@ mod kernel {
     mod closing;
     mod command;
     mod comparing;
+    mod cross_check;
     mod hogs;
     mod instances;
     mod levels;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::side::Side;
-use crate::facts::Fact;
+use crate::facts::{Fact, NO_TRACER};
 
 /// Something that is not the same on both sides, or not the same within one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,6 +43,10 @@ pub(super) fn differences(baseline: &Side, candidate: &Side) -> Vec<Difference> 
 
 fn of(fact: Fact, baseline: &Side, candidate: &Side) -> Option<Difference> {
     let [left, right] = [baseline, candidate].map(|side| side.facts.values(fact));
+    let said = |values: Vec<_>| {
+        if fact == Fact::CrossCheck && values.is_empty() { vec![NO_TRACER] } else { values }
+    };
+    let [left, right] = [left, right].map(said);
     // The result of a load alone knows nothing of the kernel.
     if left.is_empty() || right.is_empty() {
         return None;
@@ -88,6 +92,9 @@ const fn matters(fact: Fact) -> Option<&'static str> {
         Fact::OnlineCpus => Some("the load and the contention are not the same"),
         Fact::Load => Some("the kernels did not do the same work"),
         Fact::Hooks => Some("a metric that rests on other hooks begins or ends at another point"),
+        Fact::CrossCheck => {
+            Some("the tracer lengthens every time with IRQs off: measure both sides without --cross-check")
+        }
         Fact::PreemptRt => Some("on PREEMPT_RT IRQs stay on in sections"),
         Fact::Machine => Some("another machine has other speeds"),
         Fact::Kernel | Fact::KernelBuild | Fact::Tool => None,

@@ -15,6 +15,7 @@ pub use provenance::{Cpus, Hook, HookNotUsed, Kernel, MetricBasis, Provenance, T
 use serde::{Deserialize, Serialize};
 pub(crate) use write::write_json;
 
+use crate::cross_check::CrossCheck;
 use crate::histogram::{Histogram, metrics_from_json};
 use crate::metric::{Counter, Loss, Metric};
 use crate::render::text::escaped;
@@ -55,6 +56,9 @@ pub struct Recording {
     /// By lock, where the kernel has several (6.16 and later) and the tool can tell them apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<LockTotals>,
+    /// What the kernel's irqsoff tracer said beside us, when it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_check: Option<CrossCheck>,
     /// Attribution tables; none in this version.
     pub tables: Vec<serde_json::Value>,
     /// Slow events; none in this version.

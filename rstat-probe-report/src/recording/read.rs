@@ -6,6 +6,7 @@ use std::io::Read;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use super::Recording;
+use crate::cross_check::CrossCheck;
 use crate::document::{self, Kind, ReadError};
 use crate::histogram::{Histogram, HistogramError};
 use crate::metric::{Counter, Metric};
@@ -27,6 +28,7 @@ impl Recording {
         let recording: Self = document::parse(text, what, &Kind::RECORDING)?;
         recording
             .check_totals()
+            .and_then(|()| recording.cross_check.as_ref().map_or(Ok(()), CrossCheck::check))
             .map_err(|message| ReadError::contradiction(what, &Kind::RECORDING, message))?;
         Ok(recording)
     }

@@ -33,6 +33,10 @@ pub(crate) struct RunArguments {
     /// the report.
     #[arg(long, value_name = "FILE.ndjson")]
     pub stream: Option<PathBuf>,
+    /// Let the kernel's irqsoff tracer (CONFIG_IRQSOFF_TRACER) measure, too, and say whether it
+    /// agrees. It lengthens every time with IRQs off, so do not compare such a run with others.
+    #[arg(long)]
+    pub cross_check: bool,
     /// Measure in this way and no other.
     #[arg(long, value_enum, value_name = "STRATEGY", hide = true)]
     pub strategy: Option<Force>,

@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 
 use super::{
     btf,
-    formats::{build_id_note, is_capabilities, is_tracefs},
+    formats::{build_id_note, is_capabilities, is_tracefs, mounted_tracefs, tracers_file},
     kallsyms,
     name_set::NameSet,
     names::{BTF, read_btf, wanted_symbols},
@@ -57,6 +57,11 @@ pub(crate) fn save(root: &Path, folder: &Path) -> anyhow::Result<()> {
         if let Ok(text) = fs::read_to_string(root.join(path)) {
             let kept: String = text.split_inclusive('\n').filter(|line| keep(line)).collect();
             folder.write(path, kept.as_bytes())?;
+            if let Some(path) = mounted_tracefs(&kept).map(|tracefs| tracers_file(&tracefs))
+                && let Ok(listed) = fs::read(root.join(&path))
+            {
+                folder.write(&path, &listed)?;
+            }
         }
     }
     // Other notes, of Xen, have addresses: CVE-2024-26816.

@@ -52,6 +52,7 @@ fn saved_facts_are_the_same_facts() {
     assert_eq!(saved("proc/kallsyms"), kallsyms);
     assert_eq!(saved("proc/sys/kernel/hostname"), "host\n");
     assert_eq!(saved("proc/self/mounts"), "nodev /t tracefs rw 0 0\n");
+    assert_eq!(saved("t/available_tracers"), "irqsoff function nop\n");
     assert_eq!(saved("proc/self/status"), "CapEff:\t000001c000000000\n");
 }
 

@@ -1,6 +1,6 @@
 //! Small formats of files in /proc and /sys.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -32,6 +32,11 @@ pub(super) fn chosen(text: &str) -> Option<String> {
 /// Where tracefs is mounted, from `/proc/self/mounts`.
 pub(super) fn mounted_tracefs(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find(|line| is_tracefs(line))?.split(' ').nth(1).map(PathBuf::from)
+}
+
+/// The file with the names of the tracers, below a root folder.
+pub(super) fn tracers_file(tracefs: &Path) -> String {
+    format!("{}/available_tracers", tracefs.display()).trim_start_matches('/').to_owned()
 }
 
 /// Whether a line of `/proc/self/mounts` is about tracefs.

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 
 use super::{
-    formats::{build_id, capabilities, chosen, cpu_list, mounted_tracefs},
+    formats::{build_id, capabilities, chosen, cpu_list, mounted_tracefs, tracers_file},
     kallsyms, locks,
     names::{BtfFacts, names_from_kallsyms, read_symbols},
 };
@@ -48,6 +48,8 @@ pub(crate) struct KernelSupport {
     /// `none`, `integrity` or `confidentiality`; `None` when it cannot be read.
     pub lockdown: Option<String>,
     pub tracefs: Option<PathBuf>,
+    /// Whether the kernel has the irqsoff tracer; `None` when that cannot be read.
+    pub irqsoff: Option<bool>,
     /// `None` when neither BTF nor kallsyms can be read.
     pub names: Option<Names>,
     /// Why BTF is not used, if it is not.
@@ -84,6 +86,8 @@ impl KernelSupport {
             Err(error) => (BtfFacts::default(), Some(format!("{error:#}"))),
         };
         let status = line("proc/self/status")?;
+        let tracefs = mounted_tracefs(&line("proc/self/mounts").unwrap_or_default());
+        let listed = tracefs.as_deref().and_then(|path| line(&tracers_file(path)).ok());
         let mut support = Self {
             host: line("proc/sys/kernel/hostname")?,
             release: line("proc/sys/kernel/osrelease")?,
@@ -98,7 +102,8 @@ impl KernelSupport {
             initial_user_namespace: line("proc/self/uid_map")
                 .map_or(true, |map| map.split_whitespace().eq(["0", "0", "4294967295"])),
             lockdown: line("sys/kernel/security/lockdown").ok().and_then(|text| chosen(&text)),
-            tracefs: mounted_tracefs(&line("proc/self/mounts").unwrap_or_default()),
+            irqsoff: listed.map(|text| text.split_whitespace().any(|tracer| tracer == "irqsoff")),
+            tracefs,
             names: btf.names,
             btf_error,
             offsets: btf.offsets,

@@ -22,6 +22,7 @@ fn root(kallsyms: &str, version: &str) -> tempfile::TempDir {
     write("proc/self/status", "Name:\tx\nCapEff:\t000001c000000000\n");
     write("proc/self/uid_map", "         0          0 4294967295\n");
     write("proc/self/mounts", "proc /proc proc rw 0 0\nnodev /t tracefs rw 0 0\n");
+    write("t/available_tracers", "irqsoff function nop\n");
     write("proc/kallsyms", kallsyms);
     write("sys/devices/system/cpu/possible", "0-7\n");
     write("sys/devices/system/cpu/online", "0-2,4\n");
@@ -56,7 +57,11 @@ fn reads_facts_without_btf() {
     assert_eq!(facts.possible.cpus.len(), 8);
     assert_eq!(facts.online.cpus, [0, 1, 2, 4]);
     assert_eq!(facts.lockdown.as_deref(), Some("integrity"));
-    assert_eq!(facts.tracefs, Some(PathBuf::from("/t")));
+    assert_eq!((facts.tracefs.as_deref(), facts.irqsoff), (Some(Path::new("/t")), Some(true)));
+    put(&root, "t/available_tracers", "preemptirqsoff nop\n");
+    assert_eq!(KernelSupport::read(root.path()).unwrap().irqsoff, Some(false));
+    fs::remove_file(root.path().join("t/available_tracers")).unwrap();
+    assert_eq!(KernelSupport::read(root.path()).unwrap().irqsoff, None);
     assert!(facts.has(Capability::Bpf) && facts.has(Capability::Perfmon));
     assert!(!facts.has(Capability::SysAdmin));
     assert!(facts.initial_user_namespace && !facts.preempt_rt);

@@ -100,8 +100,8 @@ pub(super) fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// Locks a cgroup directory, or `None` when somebody else has it or it vanished meanwhile.
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
+/// Locks the directory of a cgroup or the like, or `None` when somebody else has it or it vanished meanwhile.
+pub(crate) fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let directory = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,

@@ -28,6 +28,7 @@ mod tests;
 mod window;
 mod worker;
 
+pub(crate) use cgroup::try_lock;
 pub(crate) use charge::{ChargeOptions, charge};
 pub(crate) use ending::RESULT_FILE_VARIABLE;
 pub(crate) use hogs::{HogsOptions, run as hogs};

@@ -1,6 +1,6 @@
 //! The measurement itself: from arming to the last reading, and the recording made of it.
 
-use std::{io, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use aya_log::EbpfLogger;
@@ -15,6 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::{
     child::Child,
+    cross_check::{CrossCheck, WINDOW},
     deliver,
     outlet::Outlet,
     own_cost::Sampler,
@@ -23,6 +24,7 @@ use super::{
     recorder::{Recorder, snapshot},
     settings::{Settings, Target},
     stream::Stream,
+    tracer::Tracer,
 };
 use crate::{
     kernel::{
@@ -54,6 +56,7 @@ struct Measurement<'a> {
     started: OffsetDateTime,
     recorder: Recorder,
     sampler: Sampler,
+    cross_check: Option<CrossCheck>,
     logger: Option<EbpfLogger<&'static dyn log::Log>>,
     progress: Progress,
     prints_lines: bool,
@@ -61,18 +64,21 @@ struct Measurement<'a> {
     stdout: Outlet,
 }
 
-/// Measures with `session`. Returns the exit code.
+/// Measures with `session`, and with the tracer in `tracefs` if that is given. Returns the exit code.
 pub(crate) async fn measure(
     settings: &Settings,
     support: &KernelSupport,
     plan: &AttachPlan,
     session: Session,
+    tracefs: Option<&Path>,
     verbose: bool,
 ) -> anyhow::Result<u8> {
     // Before the signals are taken over: a pipe without a reader makes this wait.
     let stream = settings.stream.as_ref().map(Stream::open).transpose()?;
     let mut signals = Signals::new()?;
-    let mut measurement = Measurement::start(settings, support, plan, session, stream, verbose)?;
+    // After the signals, none of which may leave the tracer behind.
+    let tracer = tracefs.map(Tracer::start).transpose().context("--cross-check")?;
+    let mut measurement = Measurement::start(settings, support, plan, session, tracer, stream, verbose)?;
     let mut child = match Child::spawn_if_any(&settings.command) {
         Ok(child) => child,
         Err(refused) => {
@@ -98,6 +104,7 @@ impl<'a> Measurement<'a> {
         support: &'a KernelSupport,
         plan: &'a AttachPlan,
         mut session: Session,
+        tracer: Option<Tracer>,
         stream: Option<Stream>,
         verbose: bool,
     ) -> anyhow::Result<Self> {
@@ -108,6 +115,8 @@ impl<'a> Measurement<'a> {
         // Before arming, so that every section of the totals is in an interval, too.
         let first = take(&mut session, monotonic_ns())?;
         session.arm()?;
+        let cross_check =
+            tracer.map(|tracer| CrossCheck::begin(tracer, &mut session, first.at_ns)).transpose()?;
         let prints_lines = settings.interval_given && settings.prints_report();
         let mut measurement = Self {
             settings,
@@ -118,6 +127,7 @@ impl<'a> Measurement<'a> {
             // Intervals that nobody gets to see need not be kept apart.
             recorder: Recorder::new(first, !settings.interval_given || settings.output.is_none()),
             sampler: Sampler::new(settings.duration),
+            cross_check,
             logger,
             progress: Progress::new(!prints_lines),
             prints_lines,
@@ -146,6 +156,7 @@ impl<'a> Measurement<'a> {
         let (mut ticks, mut looks) = (every(self.settings.interval), every(LOOK));
         let end = self.settings.duration.map(|duration| begin + duration);
         let mut sample_at = self.sampler.next().map(|pause| Instant::now() + pause);
+        let mut window_at = self.cross_check.is_some().then(|| begin + WINDOW);
         loop {
             let step = tokio::select! {
                 biased;
@@ -161,6 +172,11 @@ impl<'a> Measurement<'a> {
                     let step = self.sampler.step(&mut self.session, monotonic_ns());
                     sample_at = self.sampler.next().map(|pause| Instant::now() + pause);
                     step
+                }
+                () = until(window_at) => {
+                    window_at = Some(Instant::now() + WINDOW);
+                    let check = self.cross_check.as_mut();
+                    check.map_or(Ok(()), |check| check.window(&mut self.session, monotonic_ns()))
                 }
                 _ = ticks.tick() => take(&mut self.session, monotonic_ns())
                     .and_then(|snapshot| self.end_interval(snapshot)),
@@ -183,13 +199,21 @@ impl<'a> Measurement<'a> {
     /// Stops counting and makes the recording. When the last reading fails, the one before it
     /// has to do.
     fn finish(mut self, mut ended_by: EndedBy) -> anyhow::Result<(Recording, Option<Stream>, Outlet)> {
+        let stopped = self.cross_check.take().map(|mut check| {
+            let end = check.stop(&mut self.session)?;
+            anyhow::Ok((check, end))
+        });
         let end_ns = monotonic_ns();
         self.progress.clear();
+        let mut cross_check = None;
         let mut edges = Open::default();
         let mut by_lock = Vec::new();
         let last = self.session.finish().and_then(|(reading, at_end)| {
             edges = open(&reading, at_end);
             by_lock = locks(self.support, self.plan, &self.session, &reading);
+            if let Some((check, end)) = stopped.transpose()? {
+                cross_check = Some(check.finish(&end, &reading.irqs_off, end_ns)?);
+            }
             let misses = self.session.recursion_misses()?;
             self.end_interval(snapshot(self.session.basis(), &reading, misses, end_ns)?)
         });
@@ -212,6 +236,7 @@ impl<'a> Measurement<'a> {
             overhead: self.sampler.overhead(sections, duration_ns),
             workload: None,
             locks: by_lock,
+            cross_check,
             tables: Vec::new(),
             slow_events: Vec::new(),
         };

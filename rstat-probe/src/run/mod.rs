@@ -1,6 +1,7 @@
 //! `run`: measure, print, save.
 
 mod child;
+mod cross_check;
 mod deliver;
 mod measure;
 mod outlet;
@@ -11,15 +12,17 @@ mod recorder;
 mod save;
 mod settings;
 mod stream;
+mod tracer;
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use rstat_probe_report::Metric;
 
 use crate::{
     args::RunArguments,
     kernel::{
-        plan::{AttachPlan, missing_privilege},
+        plan::{AttachPlan, Basis, missing_privilege},
         session::{Options, Session},
         support::KernelSupport,
     },
@@ -41,16 +44,30 @@ pub(crate) fn run(arguments: &RunArguments, verbose: bool) -> anyhow::Result<u8>
             plan.refusal.as_deref().unwrap_or("no hooks")
         );
     }
+    let tracefs = if settings.cross_check { Some(traceable(&support)?) } else { None };
     let options = Options { log_faults: verbose, threads: arguments.max_threads };
     let session =
         Session::start(&plan, support.names.as_ref(), options).with_context(|| refusal(&support))?;
+    if let (Some(_), Some(Basis::Unavailable(reason) | Basis::Absent(reason))) =
+        (tracefs, session.basis().get(&Metric::IrqsOff))
+    {
+        bail!("--cross-check: irqs_off is not measured here: {reason}");
+    }
     // One thread: the measuring itself is in the kernel, and signals, timers and the command are
     // few.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(measure::measure(&settings, &support, &plan, session, verbose));
+    let code = runtime.block_on(measure::measure(&settings, &support, &plan, session, tracefs, verbose));
     // A blocked stdout must not keep the process alive.
     runtime.shutdown_background();
     code
+}
+
+/// Where tracefs is, for a cross-check that can be made.
+fn traceable(support: &KernelSupport) -> anyhow::Result<&Path> {
+    if support.preempt_rt {
+        bail!("--cross-check: on PREEMPT_RT rstat's locks keep IRQs on, so there is nothing to compare");
+    }
+    tracer::check(support.tracefs.as_deref()).context("--cross-check")
 }
 
 /// What to say when the kernel refuses programs although the capabilities are there.

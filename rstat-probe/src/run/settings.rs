@@ -41,6 +41,7 @@ pub(crate) struct Settings {
     pub interval_given: bool,
     pub output: Option<Target>,
     pub stream: Option<Target>,
+    pub cross_check: bool,
     pub command: Vec<OsString>,
 }
 
@@ -99,6 +100,7 @@ impl Settings {
             interval_given: arguments.interval.is_some(),
             output,
             stream,
+            cross_check: arguments.cross_check,
             command: arguments.command.clone(),
         })
     }

@@ -8,7 +8,7 @@ use std::{
     fmt::Write as _,
     fs::{self, OpenOptions},
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
 
@@ -30,6 +30,10 @@ impl Ftrace {
         fs::create_dir(&root).unwrap();
         mount("tracefs", &root, "tracefs", MountFlags::empty(), None).unwrap();
         Self { root }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.root
     }
 
     /// Gets ready to count a trace event, such as `cgroup/cgroup_rstat_locked`.

@@ -30,6 +30,13 @@ impl Mount {
         bound
     }
 
+    /// The kernel's tracefs.
+    pub(super) fn tracefs() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        mount(&["-t", "tracefs", "tracefs"], folder.path());
+        Self { folder }
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }

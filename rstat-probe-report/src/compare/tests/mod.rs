@@ -73,3 +73,31 @@ fn compared(baseline: &Side, candidate: &Side) -> Comparison {
 fn figure(measure: &Measure, name: &str) -> Figure {
     measure.figures.iter().find(|figure| figure.kind.name() == name).unwrap().clone()
 }
+
+#[test]
+fn one_cross_checked_side_is_told() {
+    let recorded = |cross_checked| {
+        let mut recording = recording("a", &[vec![1_000; 20], vec![2_000; 20]]);
+        recording.cross_check = recording.cross_check.filter(|_| cross_checked);
+        side_of(vec![recording])
+    };
+    let told = |baseline: &Side, candidate: &Side| {
+        let differences = compared(baseline, candidate).differences;
+        differences.into_iter().find(|difference| difference.what == "cross-check")
+    };
+    let difference = told(&recorded(false), &recorded(true)).unwrap();
+    assert_eq!(
+        (&difference.baseline[..], &difference.candidate[..]),
+        (&["none".to_owned()][..], &["irqsoff tracer".to_owned()][..])
+    );
+    assert!(difference.matters.unwrap().contains("without --cross-check"));
+    assert_eq!(told(&recorded(true), &recorded(true)), None);
+    // Fleets of earlier versions say nothing of it.
+    let mut earlier = recorded(false);
+    let facts = serde_json::to_value(&earlier.facts).unwrap();
+    let mut facts = facts.as_object().unwrap().clone();
+    assert!(facts.remove("cross_check").is_some());
+    earlier.facts = serde_json::from_value(facts.into()).unwrap();
+    assert_eq!(told(&earlier, &recorded(false)), None);
+    assert!(told(&earlier, &recorded(true)).is_some());
+}

@@ -104,6 +104,7 @@ fn empty() -> Recording {
             hold_ns: 4_500_000,
             max_hold_ns: 1_048_576,
         }],
+        cross_check: Some(crate::cross_check::tests::sample()),
         open: Open { at_end: 1, flushes_at_start: 1, ..Open::default() },
         overhead: Overhead {
             sampled: Some(OverheadSample {

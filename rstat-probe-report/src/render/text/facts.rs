@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::cross_check::write_cross_check;
 use super::layout::{Page, command_line, escaped};
 use super::summary::rate;
 use crate::load_result::LoadResult;
@@ -82,6 +83,9 @@ pub(super) fn write_facts(w: &mut impl Write, recording: &Recording, page: Page)
         page.write_fact(w, "not measured", &format!("{}: {}", metrics.join(", "), escaped(reason)))?;
     }
     page.write_fact(w, "own cost", &own_cost(recording))?;
+    if let Some(cross_check) = &recording.cross_check {
+        write_cross_check(w, cross_check, page)?;
+    }
     match &recording.workload {
         Some(workload) => write_workload(w, workload, page),
         None => Ok(()),

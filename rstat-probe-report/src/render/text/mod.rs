@@ -2,6 +2,7 @@
 //! prints meanwhile. What is in it comes in this order: heading, tables, summary, and everything
 //! one must know before believing them.
 
+mod cross_check;
 pub(super) mod facts;
 mod intervals;
 pub(super) mod layout;

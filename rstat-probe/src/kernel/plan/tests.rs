@@ -24,6 +24,7 @@ fn newest() -> KernelSupport {
         initial_user_namespace: true,
         lockdown: Some("none".to_owned()),
         tracefs: None,
+        irqsoff: None,
         names: Some(names(&TRACEPOINTS[..3], &functions)),
         btf_error: None,
         offsets: Some(Offsets { cgroup_kn: 256, kernfs_node_id: 96, css_ss: Some(8), subsys_id: Some(156) }),
