@@ -106,8 +106,14 @@ pub struct SideSummary {
     pub hosts: usize,
     /// What of each metric is known to be lost, a sentence each.
     pub losses: Vec<String>,
+    /// When the lock is yielded, in the words of [`crate::yields::Behaviour::title`]; several where the files differ.
+    pub yields: Vec<String>,
     /// Sections per flush.
     pub sections_per_flush: Option<f64>,
+    /// Possible CPUs by sections per flush: how many CPUs' statistics one section flushes on average. A little below 1
+    /// where the lock is yielded for every CPU, because a flush has a section more than there are CPUs. `None` where
+    /// the files differ in their possible CPUs.
+    pub cpus_per_section: Option<f64>,
     /// What one should know of the inputs.
     pub warnings: Vec<String>,
 }

@@ -7,7 +7,7 @@ use super::part::Part;
 use super::rows;
 use super::series::{Level, Quantity, Series};
 use super::{SideSummary, Span};
-use crate::facts::Facts;
+use crate::facts::{Fact, Facts};
 use crate::fleet::{Fleet, FleetUnit, UnitKind};
 use serde_json::Value;
 
@@ -264,7 +264,9 @@ impl Side {
             inputs: self.inputs,
             hosts: self.hosts.len(),
             losses: self.losses_in_words(),
+            yields: self.facts.values(Fact::Yield).into_iter().map(str::to_owned).collect(),
             sections_per_flush: self.sections_per_flush(),
+            cpus_per_section: self.cpus_per_section(),
             warnings: self.warnings.clone(),
         }
     }
@@ -273,6 +275,12 @@ impl Side {
         let counter = |counter| self.counters.get(&counter).copied().unwrap_or(0) as f64;
         let flushes = counter(Counter::Flushes);
         (flushes > 0.0).then(|| counter(Counter::Sections) / flushes)
+    }
+
+    fn cpus_per_section(&self) -> Option<f64> {
+        let sections = self.sections_per_flush().filter(|sections| *sections > 0.0)?;
+        let [possible] = self.facts.values(Fact::PossibleCpus)[..] else { return None };
+        Some(possible.parse::<f64>().ok()? / sections)
     }
 }
 

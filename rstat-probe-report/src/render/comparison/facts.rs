@@ -49,8 +49,14 @@ fn side(side: &SideSummary) -> String {
     if side.hosts > 0 {
         parts.push(units::counted(side.hosts as u64, "host", "hosts"));
     }
+    if !side.yields.is_empty() {
+        parts.push(format!("yields {}", side.yields.join(" or ")));
+    }
     if let Some(sections) = side.sections_per_flush {
         parts.push(format!("{sections:.1} sections per flush"));
+    }
+    if let Some(cpus) = side.cpus_per_section {
+        parts.push(format!("{cpus:.1} CPUs per section"));
     }
     parts.join(", ")
 }
