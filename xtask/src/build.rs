@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::{cargo, privilege, process, setup};
 
 /// The package, and the binary it makes.
-const PACKAGE: &str = "rstat-probe";
+pub(crate) const PACKAGE: &str = "rstat-probe";
 
 /// Options of `cargo xtask build`.
 #[derive(clap::Args)]

@@ -7,6 +7,7 @@ mod cargo;
 mod demo;
 mod duration;
 mod install;
+mod lab;
 mod linker;
 mod privilege;
 mod process;
@@ -40,6 +41,8 @@ enum Command {
     Test,
     /// Boots Debian's kernels from 5.10 to the newest in emulated machines and tests the tool there
     Vm(vm::Options),
+    /// Builds two kernels that differ in the yield only, runs the loads on both in turns, compares
+    Lab(lab::Options),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test => test::run(),
         Command::Vm(options) => vm::run(&options),
+        Command::Lab(options) => lab::run(&options),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

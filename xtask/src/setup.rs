@@ -2,10 +2,10 @@
 
 use std::{env, path::Path, process::Command, time::Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::{
-    install,
+    install, lab,
     linker::Linker,
     privilege, process,
     toolchain::{self, Toolchain},
@@ -19,7 +19,9 @@ pub(crate) enum Scope {
     Build,
     /// And what the VM kernel matrix needs.
     Machines,
-    /// And what all the tests need.
+    /// And what building kernels needs.
+    Lab,
+    /// And what all the tests need; they build no kernel.
     Everything,
 }
 
@@ -77,6 +79,9 @@ pub(crate) fn run(scope: Scope) -> Result<Ready> {
     if scope != Scope::Build {
         Log::found("QEMU", &qemu(&log));
     }
+    if scope == Scope::Lab {
+        kernel_tools(&log)?;
+    }
     Ok(ready)
 }
 
@@ -131,4 +136,27 @@ fn qemu(log: &Log) -> String {
     version().or_else(|| install::package(log, vm::QEMU_PACKAGE).then(version).flatten()).unwrap_or_else(
         || format!("not found; the VM matrix needs it: install your distribution's {}", vm::QEMU),
     )
+}
+
+/// What the kernel's own build needs. Building cannot go on without, so that what is missing is an error.
+fn kernel_tools(log: &Log) -> Result<()> {
+    let (header, library) = lab::LIBRARY;
+    let mut missing: Vec<&str> = lab::TOOLS
+        .into_iter()
+        .filter(|(program, package)| !is_there(log, package, || process::find_program(program).is_some()))
+        .map(|(_, package)| package)
+        .collect();
+    if !is_there(log, library, || Path::new(header).exists()) {
+        missing.push(library);
+    }
+    if !missing.is_empty() {
+        bail!("building a kernel needs {}: install them (the names are Debian's)", missing.join(", "));
+    }
+    Log::found("kernel tools", "all there");
+    Ok(())
+}
+
+/// Whether something is there, if need be after installing the package that has it.
+fn is_there(log: &Log, package: &str, found: impl Fn() -> bool) -> bool {
+    found() || (install::package(log, package) && found())
 }

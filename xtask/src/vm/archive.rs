@@ -91,6 +91,12 @@ impl Archive {
         Ok(path)
     }
 
+    /// The newest version of a package.
+    pub(crate) fn newest_of(&mut self, package: &str, step: &impl Fn(&str)) -> Result<Package> {
+        self.update(step)?;
+        self.newest(&[package])
+    }
+
     fn newest(&self, packages: &[&str]) -> Result<Package> {
         let madison = self.cache(&[&["madison"], packages].concat())?;
         kernels::newest(&madison).with_context(|| format!("apt knows no version of {}", packages.join(", ")))
@@ -118,7 +124,7 @@ impl Archive {
     }
 
     /// Downloads a package and unpacks it into a folder, which is returned.
-    fn unpack(&self, package: &Package, step: &impl Fn(&str)) -> Result<PathBuf> {
+    pub(crate) fn unpack(&self, package: &Package, step: &impl Fn(&str)) -> Result<PathBuf> {
         let Package { name, version } = package;
         step(&format!("fetching {name} {version}"));
         let folder = self.folder.join("unpack").join(name);

@@ -1,6 +1,6 @@
 //! What runs in the guests: the tool and its tests, linked statically, and the file system around them.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -20,35 +20,43 @@ const GROUPS: &str = "root:x:0:\nuser:x:1000:\n";
 pub(crate) fn build(ready: &Ready, busybox: &Path, path: &Path) -> Result<()> {
     let mut command = cargo::command("test");
     // One build for both: Cargo builds a package's binary for its integration tests.
-    command.args(["--package", TOOL, "--test", TEST, "--no-run", "--target", TARGET]);
-    command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    command.args(["--package", TOOL, "--test", TEST, "--no-run"]);
+    static_build(&mut command);
     // Quick to build, yet not slow: a CPU that is emulated is slow enough.
     for (name, value) in [("OPT_LEVEL", "1"), ("DEBUG", "false"), ("STRIP", "symbols")] {
         command.env(format!("CARGO_PROFILE_DEV_{name}"), value);
     }
     let [tool, test] = cargo::executables(ready.prepare(&mut command)?, [TOOL, TEST])?;
-    let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let (busybox, tool, test) = (read(busybox)?, read(&tool)?, read(&test)?);
-    for (name, binary) in [("busybox", &busybox), (TOOL, &tool), (TEST, &test)] {
-        if needs_interpreter(binary) {
-            bail!("{name} is not linked statically, so that it cannot run in a guest");
-        }
-    }
+    let mut archive = file_system(INIT, &[("busybox", busybox), (TOOL, &tool), (TEST, &test)])?;
+    fs::write(path, archive.finish()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Makes a Cargo command build for guests, which have no C library.
+pub(crate) fn static_build(command: &mut Command) {
+    command.args(["--target", TARGET]).env("RUSTFLAGS", "-C target-feature=+crt-static");
+}
+
+/// A guest's file system with these programs in `/bin`.
+pub(crate) fn file_system(init: &str, programs: &[(&str, &Path)]) -> Result<Initramfs> {
     let mut archive = Initramfs::default();
-    for folder in ["bin", "dev", "etc", "proc", "sys"] {
+    for folder in ["bin", "dev", "etc", "lab", "proc", "sys"] {
         archive.folder(folder, 0o755);
     }
     archive
         .folder("tmp", 0o1777)
         // The kernel opens it for init before anything is mounted.
         .device("dev/console", 0o600, (5, 1))
-        .file("init", 0o755, INIT.as_bytes())
+        .file("init", 0o755, init.as_bytes())
         .file("etc/passwd", 0o644, USERS.as_bytes())
-        .file("etc/group", 0o644, GROUPS.as_bytes())
-        .file("bin/busybox", 0o755, &busybox)
-        .file("bin/rstat-probe", 0o755, &tool)
-        .file("bin/guest", 0o755, &test);
-    fs::write(path, archive.finish()).with_context(|| format!("cannot write {}", path.display()))
+        .file("etc/group", 0o644, GROUPS.as_bytes());
+    for (name, path) in programs {
+        let binary = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        if needs_interpreter(&binary) {
+            bail!("{name} is not linked statically, so that it cannot run in a guest");
+        }
+        archive.file(&format!("bin/{name}"), 0o755, &binary);
+    }
+    Ok(archive)
 }
 
 /// Whether an ELF binary names a dynamic linker, which the guests do not have.

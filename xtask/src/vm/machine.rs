@@ -22,7 +22,8 @@ use crate::process;
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 pub(crate) const PACKAGE: &str = "qemu-system-x86";
 
-const MEMORY_MB: &str = "1024";
+/// Memory of a guest that asks for no more.
+pub(crate) const MEMORY_MB: u32 = 1024;
 /// The guest's time to end by itself after the tests or a fault of its kernel.
 const GRACE: Duration = Duration::from_secs(15);
 /// Lines that are shown when something failed.
@@ -53,6 +54,9 @@ pub(crate) struct Boot<'a> {
     pub(crate) initramfs: &'a Path,
     pub(crate) cpus: &'a str,
     pub(crate) command_line: &'a str,
+    pub(crate) memory_mb: u32,
+    /// A folder of the host that the guest can mount as `lab` (9p over virtio).
+    pub(crate) shared: Option<&'a Path>,
     pub(crate) limit: Duration,
     /// Where both serial lines are written.
     pub(crate) log: &'a Path,
@@ -105,9 +109,8 @@ impl Boot<'_> {
 
     fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> =
-            ["-accel", "tcg,thread=single", "-cpu", "max", "-smp", self.cpus, "-m", MEMORY_MB]
-                .map(Into::into)
-                .into();
+            ["-accel", "tcg,thread=single", "-cpu", "max", "-smp", self.cpus].map(Into::into).into();
+        arguments.extend(["-m".into(), self.memory_mb.to_string().into()]);
         // The first serial line is the kernel's and comes out where QEMU's own messages do; the second is the tests'.
         let devices =
             "-nodefaults -display none -monitor none -serial file:/dev/stderr -serial stdio -no-reboot";
@@ -115,6 +118,11 @@ impl Boot<'_> {
         arguments.extend(["-kernel".into(), self.image.path.as_os_str().to_owned()]);
         arguments.extend(["-initrd".into(), self.initramfs.as_os_str().to_owned()]);
         arguments.extend(["-append".into(), self.command_line.into()]);
+        if let Some(folder) = self.shared {
+            let mut share = OsString::from("local,mount_tag=lab,security_model=none,path=");
+            share.push(folder);
+            arguments.extend(["-virtfs".into(), share]);
+        }
         arguments
     }
 }

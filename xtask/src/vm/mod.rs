@@ -20,12 +20,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use self::{
-    archive::{Archive, Image},
-    kernels::Kernel,
-    machine::{Boot, Outcome},
-    scenario::Scenario,
-};
+use self::{kernels::Kernel, scenario::Scenario};
 use crate::{
     privilege,
     setup::{self, Ready},
@@ -33,8 +28,9 @@ use crate::{
 };
 
 pub(crate) use self::{
-    archive::{KEYRING, KEYRING_PACKAGE},
-    machine::{PACKAGE as QEMU_PACKAGE, PROGRAM as QEMU},
+    archive::{Archive, Image, KEYRING, KEYRING_PACKAGE},
+    guest::{file_system, static_build},
+    machine::{Boot, Outcome, PACKAGE as QEMU_PACKAGE, PROGRAM as QEMU},
 };
 
 /// Names the folder in which kernels and logs are kept.
@@ -178,7 +174,9 @@ fn boot(
     let (name, cpus) = (title(kernel, scenario), scenario.cpus);
     progress.step(&format!("{name}: booting {}", image.release));
     let command_line = scenario.command_line(kernel);
-    let boot = Boot { image, initramfs, cpus, command_line: &command_line, limit: scenario.limit, log };
+    let (command_line, memory_mb) = (command_line.as_str(), machine::MEMORY_MB);
+    let boot =
+        Boot { image, initramfs, cpus, command_line, memory_mb, shared: None, limit: scenario.limit, log };
     boot.run(|release, took| {
         progress.step(&format!("{name}: {release} is up after {:.1} s", took.as_secs_f64()));
     })
@@ -281,7 +279,7 @@ fn keep(done: &[Run], folder: &Path) -> Result<()> {
 }
 
 /// Where kernels and logs are kept from run to run.
-fn cache_folder() -> Result<PathBuf> {
+pub(crate) fn cache_folder() -> Result<PathBuf> {
     if let Some(folder) = env::var_os(CACHE_VARIABLE) {
         return Ok(std::path::absolute(folder)?);
     }
