@@ -77,7 +77,11 @@ fn all_boots_are_done_in_order_and_none_after_a_failure() {
     let plan = plan("--rounds 4").unwrap();
     for jobs in [1, 3] {
         let done = Mutex::new(Vec::new());
-        boot_all(&plan, jobs, |turn| Ok(done.lock().unwrap().push(turn.name()))).unwrap();
+        boot_all(&plan, jobs, |turn| {
+            done.lock().unwrap().push(turn.name());
+            Ok(())
+        })
+        .unwrap();
         let mut done = done.into_inner().unwrap();
         assert_eq!(done.len(), 12);
         if jobs == 1 {
