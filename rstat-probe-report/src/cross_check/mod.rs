@@ -34,6 +34,8 @@ pub struct CrossCheck {
     pub rstat_windows: u64,
     /// Of those: both agree.
     pub agreeing: u64,
+    /// Of those: ours is known too roughly to tell.
+    pub undecided: u64,
     /// Of those: the tracer's span is longer than all of ours.
     pub tracer_longer: u64,
     /// Of those: one of ours is longer than the tracer's.
@@ -83,10 +85,13 @@ pub struct OtherSpans {
 }
 
 impl CrossCheck {
-    /// Whether they agree: `None` when nothing could be compared.
+    /// Whether they agree in all windows that tell: `None` when none does.
     #[must_use]
     pub const fn agrees(&self) -> Option<bool> {
-        if self.rstat_windows == 0 { None } else { Some(self.agreeing == self.rstat_windows) }
+        match (self.agreeing, self.tracer_longer, self.tracer_shorter) {
+            (0, 0, 0) => None,
+            (_, longer, shorter) => Some(longer == 0 && shorter == 0),
+        }
     }
 
     /// Says what is contradictory in it.
@@ -94,8 +99,10 @@ impl CrossCheck {
     /// # Errors
     /// A clause.
     pub fn check(&self) -> Result<(), String> {
-        let sum = |counts: [u64; 3]| counts.into_iter().try_fold(0_u64, u64::checked_add);
-        if sum([self.agreeing, self.tracer_longer, self.tracer_shorter]) != Some(self.rstat_windows) {
+        let sum = |counts: [u64; 4]| counts.into_iter().try_fold(0_u64, u64::checked_add);
+        if sum([self.agreeing, self.undecided, self.tracer_longer, self.tracer_shorter])
+            != Some(self.rstat_windows)
+        {
             return Err("cross_check: the outcomes do not add up to rstat_windows".to_owned());
         }
         let others = self.others.iter().try_fold(self.rstat_windows, |sum, row| sum.checked_add(row.windows));
@@ -121,10 +128,32 @@ impl CrossCheck {
     }
 }
 
+/// How a window came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Both are as close as can be asked for, wherever in its bounds ours is.
+    Agrees,
+    /// Ours can be as close, and can be farther away.
+    Undecided,
+    /// The tracer's span is longer than all of ours.
+    TracerLonger,
+    /// One of ours is longer than the tracer's.
+    TracerShorter,
+}
+
 impl Compared {
-    /// Whether both are as close as can be asked for.
+    /// How it came out.
     #[must_use]
-    pub fn agrees(&self) -> bool {
-        self.difference_ns.unsigned_abs() <= self.span.allowed_ns()
+    pub fn outcome(&self) -> Outcome {
+        let allowed = self.span.allowed_ns();
+        if self.span.most_apart_ns(self.ours) <= allowed {
+            Outcome::Agrees
+        } else if self.difference_ns.unsigned_abs() <= allowed {
+            Outcome::Undecided
+        } else if self.difference_ns > 0 {
+            Outcome::TracerShorter
+        } else {
+            Outcome::TracerLonger
+        }
     }
 }

@@ -28,11 +28,22 @@ const RSTAT: [&str; 14] = [
     "css_rstat_exit",
 ];
 
-/// Functions that only carry out what their caller wants.
+/// Beginnings of functions that only carry out what their caller wants: of locks, of tracing, and the trampolines
+/// through which hooked functions are called. One of those stands where a hooked function ends with a jump to the lock
+/// function; the next frame is the hooked function itself.
+const PRIMITIVES: [&str; 8] = [
+    "_raw_spin_",
+    "_raw_read_",
+    "_raw_write_",
+    "trace_hardirqs_",
+    "tracer_hardirqs_",
+    "trace_irq_",
+    "bpf_trampoline_",
+    "ftrace_trampoline",
+];
+
 fn is_primitive(function: &str) -> bool {
-    ["_raw_spin_", "_raw_read_", "_raw_write_", "trace_hardirqs_", "tracer_hardirqs_", "trace_irq_"]
-        .iter()
-        .any(|prefix| function.starts_with(prefix))
+    PRIMITIVES.iter().any(|prefix| function.starts_with(prefix))
         || matches!(function, "stop_critical_timing" | "check_critical_timing" | "stop_critical_timings")
 }
 
@@ -95,15 +106,30 @@ impl Span {
     /// `ours` less this, ns: the least that both allow.
     #[must_use]
     pub fn difference_ns(&self, ours: Option<Bounds>) -> i64 {
-        let middle = self.tracer_us.saturating_mul(1000);
-        let (low, high) = (middle.saturating_sub(HALF_US), middle.saturating_add(HALF_US - 1));
-        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let (low, high) = self.bounds_ns();
         match ours {
             None => -signed(low),
             Some(ours) if ours.low_ns > high => signed(ours.low_ns - high),
             Some(ours) => -signed(low.saturating_sub(ours.high_ns)),
         }
     }
+
+    /// How far apart both are at most, ns.
+    pub(super) fn most_apart_ns(&self, ours: Option<Bounds>) -> u64 {
+        let (low, high) = self.bounds_ns();
+        let apart = |ns: u64| ns.saturating_sub(high).max(low.saturating_sub(ns));
+        ours.map_or(low, |ours| apart(ours.low_ns).max(apart(ours.high_ns)))
+    }
+
+    /// What is rounded to `tracer_us`, first and last.
+    fn bounds_ns(&self) -> (u64, u64) {
+        let middle = self.tracer_us.saturating_mul(1000);
+        (middle.saturating_sub(HALF_US), middle.saturating_add(HALF_US - 1))
+    }
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// A symbol without offset, module and the compiler's suffix, as `f` of `f.isra.0+0x12/0x80 [m]`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bounds, Compared, CrossCheck, MOST_OTHERS, OtherSpans, Span, TRACER};
+use super::{Bounds, Compared, CrossCheck, MOST_OTHERS, OtherSpans, Outcome, Span, TRACER};
 use crate::histogram::Histogram;
 
 /// The cross-check as it grows.
@@ -44,10 +44,11 @@ impl Tally {
         let difference_ns = span.difference_ns(ours);
         let compared = Compared { at_ns, span, ours, difference_ns };
         self.sums.rstat_windows += 1;
-        match (compared.agrees(), difference_ns > 0) {
-            (true, _) => self.sums.agreeing += 1,
-            (false, true) => self.sums.tracer_shorter += 1,
-            (false, false) => self.sums.tracer_longer += 1,
+        match compared.outcome() {
+            Outcome::Agrees => self.sums.agreeing += 1,
+            Outcome::Undecided => self.sums.undecided += 1,
+            Outcome::TracerShorter => self.sums.tracer_shorter += 1,
+            Outcome::TracerLonger => self.sums.tracer_longer += 1,
         }
         let apart = |compared: &Compared| {
             // Exact where f64 would not be: both factors fit into 64 bits.

@@ -21,10 +21,11 @@ use crate::kernel::session::Session;
 /// Length of a window, whatever the intervals: the tracer keeps one span of each, so short ones show more; shorter
 /// ones would have more of it in the pauses.
 pub(crate) const WINDOW: Duration = Duration::from_secs(1);
-/// Spans that were open when the tracer went on are not in its window and must not be in ours: as long as the longest
-/// so far, but for these limits, B waits for them to end. They also end the tracer's time of many new maxima, each of
+/// Spans that were open when the tracer went on are not in its window and must not be in ours: twice as long as the
+/// longest so far, but for these limits, B waits for them to end. That leaves out little of a window, and even a new
+/// longest time is known to have begun in it. It also ends the tracer's time of many new maxima, each of
 /// which makes it leave out the spans that other CPUs are in (`max_sequence` in kernel/trace/trace_irqsoff.c).
-const SETTLE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+const SETTLE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(100));
 
 /// The cross-check as it goes on.
 pub(crate) struct CrossCheck {
@@ -121,7 +122,7 @@ impl CrossCheck {
     /// Waits, and returns for how long, ns.
     fn settle(&self) -> u64 {
         let begin = Instant::now();
-        let longest = Duration::from_nanos(self.before.max().unwrap_or(0));
+        let longest = Duration::from_nanos(self.before.max().unwrap_or(0).saturating_mul(2));
         thread::sleep(longest.clamp(SETTLE.0, SETTLE.1));
         u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }

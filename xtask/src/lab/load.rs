@@ -13,6 +13,9 @@ pub(crate) struct Load {
     pub(crate) what: &'static str,
     /// `rstat-probe load ...`; `{cpus}` stands for the number of the guest's CPUs.
     arguments: &'static str,
+    /// Whether everything it does flushes, so that what is measured is the work of flushes. Elsewhere flushes are few, and
+    /// on an emulated machine the times of a few are those of its turns.
+    pub(crate) flushes_always: bool,
 }
 
 /// All loads: two that flush all the time and three in whose way a flush can be.
@@ -21,22 +24,31 @@ static LOADS: [Load; 5] = [
         name: "cpu-stat",
         what: "two readers a CPU of cpu.stat, which flushes at every read",
         arguments: "stat-reader --stat cpu.stat",
+        flushes_always: true,
     },
     Load {
         name: "stat-reader-hogs",
         what: "two readers a CPU of memory.stat, beside as many hogs that the OOM killer takes",
         arguments: "stat-reader --stat memory.stat --with-hogs {cpus}",
+        flushes_always: false,
     },
     Load {
         name: "hogs",
         what: "hogs alone: memory charged until the OOM killer comes",
         arguments: "hogs --processes {cpus}",
+        flushes_always: false,
     },
-    Load { name: "charge", what: "page faults and frees three cgroups deep", arguments: "charge" },
+    Load {
+        name: "charge",
+        what: "page faults and frees three cgroups deep",
+        arguments: "charge",
+        flushes_always: false,
+    },
     Load {
         name: "sendfile",
         what: "sendfile over IPv6 loopback, 10K messages, three cgroups deep",
         arguments: "sendfile --pairs {cpus}",
+        flushes_always: false,
     },
 ];
 

@@ -1,8 +1,10 @@
 //! `cargo xtask lab`: the yield patch before and after, for real. Two kernels that differ in the flush loop only, the
 //! same loads on both in turns, and the reports that compare them.
 
+mod cross_check;
 mod kernel;
 mod load;
+mod machine;
 mod report;
 mod schedule;
 mod summary;
@@ -22,12 +24,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use self::{
     kernel::Pair,
     load::Load,
+    machine::{Job, Lab},
     schedule::{SERIES, Series, Turn},
+    variant::Variant,
 };
 use crate::{
     build, cargo, duration, privilege,
     setup::{self, Ready},
-    vm::{self, Archive, Boot, Image},
+    vm::{self, Archive, Image},
 };
 
 pub(crate) use self::kernel::{LIBRARY, TOOLS};
@@ -35,25 +39,20 @@ pub(crate) use self::kernel::{LIBRARY, TOOLS};
 const INIT: &str = include_str!("init.sh");
 /// Small enough to show what it is doing with `--quick`.
 const QUICK: (u32, u32, Duration) = (4, 8, Duration::from_secs(5));
-const USUAL: (u32, u32, Duration) = (6, 32, Duration::from_secs(20));
-/// Memory of a guest, and more for each of its CPUs: readers, hogs and pairs are processes.
-const MEMORY_MB: (u32, u32) = (1024, 32);
+const USUAL: (u32, u32, Duration) = (6, 16, Duration::from_secs(10));
 /// What takes longer hangs: the boot, and a load beyond its length.
 const BOOT_LIMIT: Duration = Duration::from_mins(5);
 const LOAD_LIMIT: Duration = Duration::from_mins(5);
-/// Only panics and what is worse: thousands of pages of the OOM killer on a serial line would be a load of their own.
-const COMMAND_LINE: &str = "console=ttyS0 loglevel=3 panic=-1";
-
 /// Options of `cargo xtask lab`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Boots of each kernel [default: 6; fewer than 4 a side are not compared]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// How long each load runs in a boot [default: 20s]
+    /// How long each load runs in a boot [default: 10s]
     #[arg(short, long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// CPUs of the emulated machine [default: 32]
+    /// CPUs of the emulated machine [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=255))]
     cpus: Option<u32>,
     /// Loads to run [default: all of them]
@@ -145,9 +144,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     file_system(&ready, &busybox, &initramfs)?;
 
     progress.step(&plan.sentence());
-    boot_all(&plan, options.jobs, |turn| {
-        boot(&plan, turn, &pair.image(turn.series.variant), &initramfs, &output, &progress)
-    })?;
+    let lab = Lab { initramfs: &initramfs, output: &output, progress: &progress };
+    boot_all(&plan, options.jobs, |turn| boot(&lab, &plan, turn, &pair.image(turn.series.variant)))?;
+    cross_check(&lab, &pair)?;
     fs::remove_file(&initramfs)?;
     let is_as_expected = report::write(&plan, &pair.source, &tool, &output)?;
     progress.step(&format!("reports and recordings are in {}", output.display()));
@@ -206,54 +205,32 @@ fn boot_all(plan: &Plan, jobs: usize, boot: impl Fn(&Turn) -> Result<()> + Sync)
 }
 
 /// One boot with all loads; their recordings are moved to where the reports look for them.
-fn boot(
-    plan: &Plan,
-    turn: &Turn,
-    image: &Image,
-    initramfs: &Path,
-    output: &Path,
-    progress: &Progress,
-) -> Result<()> {
-    let name = turn.name();
-    let shared = output.join("boots").join(&name);
-    fs::create_dir_all(&shared).with_context(|| format!("cannot make {}", shared.display()))?;
-    fs::write(shared.join("jobs"), load::script(&plan.loads, plan.cpus, plan.length))?;
-    let boot = Boot {
+fn boot(lab: &Lab<'_>, plan: &Plan, turn: &Turn, image: &Image) -> Result<()> {
+    let shared = lab.boot(&Job {
+        name: &turn.name(),
         image,
-        initramfs,
-        cpus: &plan.cpus.to_string(),
-        command_line: COMMAND_LINE,
-        memory_mb: MEMORY_MB.0 + MEMORY_MB.1 * plan.cpus,
-        shared: Some(&shared),
+        script: &load::script(&plan.loads, plan.cpus, plan.length),
+        cpus: plan.cpus,
         limit: plan.limit(),
-        log: &shared.join("console.log"),
-    };
-    progress.step(&format!("{name}: booting {}", image.release));
-    let outcome =
-        boot.run(|_, took| progress.step(&format!("{name}: up after {:.1} s", took.as_secs_f64())))?;
-    let mut console = outcome.console;
-    // The console shows only the worst of the kernel's messages.
-    let messages = fs::read(shared.join("dmesg")).unwrap_or_default();
-    String::from_utf8_lossy(&messages).lines().for_each(|line| console.kernel_line(line));
-    let mut wrong: Vec<String> = outcome.end.into_iter().chain(console.faults).collect();
-    match (&console.release, console.exit) {
-        (None, _) => wrong.push("the guest did not come up".to_owned()),
-        (Some(release), _) if *release != image.release => wrong.push(format!("it is {release}")),
-        (_, None) => wrong.push("the loads did not end".to_owned()),
-        (_, Some(0)) => {}
-        (_, Some(code)) => wrong.push(format!("a load ended with exit code {code}")),
-    }
-    if !wrong.is_empty() {
-        outcome.tail.iter().for_each(|line| println!("    {line}"));
-        bail!("{name}: {} (all of it is in {})", wrong.join("; "), shared.display());
-    }
+    })?;
     for load in &plan.loads {
-        let to = report::recording(output, load, turn);
-        fs::create_dir_all(to.parent().unwrap_or(output))?;
-        fs::rename(shared.join(format!("{}.json", load.name)), &to)
-            .with_context(|| format!("{name}: {} left no recording", load.name))?;
+        lab.keep(&shared, load.name, &report::recording(lab.output, load, turn))?;
     }
-    progress.step(&format!("{name}: done in {:.0} s", outcome.took.as_secs_f64()));
+    Ok(())
+}
+
+/// One boot of each kernel beside its irqsoff tracer.
+fn cross_check(lab: &Lab<'_>, pair: &Pair) -> Result<()> {
+    for variant in Variant::BOTH {
+        let name = format!("{}-{}", cross_check::NAME, variant.name());
+        let shared = lab.output.join("boots").join(&name);
+        fs::create_dir_all(&shared).with_context(|| format!("cannot make {}", shared.display()))?;
+        fs::write(shared.join("wide.sh"), cross_check::LOAD)?;
+        let image = &pair.image(variant);
+        let (script, cpus, limit) = (&cross_check::script(), cross_check::CPUS, BOOT_LIMIT * 2);
+        let shared = lab.boot(&Job { name: &name, image, script, cpus, limit })?;
+        lab.keep(&shared, cross_check::NAME, &report::cross_check(lab.output, variant))?;
+    }
     Ok(())
 }
 

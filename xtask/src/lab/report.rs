@@ -12,9 +12,11 @@ use serde_json::Value;
 
 use super::{
     Plan,
+    cross_check::{self, Fit},
     load::Load,
     schedule::{SERIES, Series, Turn},
     summary::{Figures, Table},
+    variant::Variant,
 };
 use crate::process;
 
@@ -28,6 +30,11 @@ const REPORTED: [i32; 3] = [0, 1, 3];
 /// Where the recording of a load in a boot is kept.
 pub(crate) fn recording(output: &Path, load: &Load, turn: &Turn) -> PathBuf {
     folder(output, load, turn.series).join(format!("{:02}.json", turn.round))
+}
+
+/// Where the recording beside the irqsoff tracer is kept.
+pub(crate) fn cross_check(output: &Path, variant: Variant) -> PathBuf {
+    output.join(cross_check::NAME).join(format!("{}.json", variant.name()))
 }
 
 fn folder(output: &Path, load: &Load, series: &Series) -> PathBuf {
@@ -45,7 +52,12 @@ pub(crate) fn write(plan: &Plan, source: &str, tool: &Path, output: &Path) -> Re
             .contains(&control)
             .then(|| compare(tool, output, load, "control", [baseline, control]))
             .transpose()?;
-        table.add(load.name, load.what, Figures::of(&pair)?, same.as_ref().map(Figures::of).transpose()?);
+        table.add(load, Figures::of(&pair)?, same.as_ref().map(Figures::of).transpose()?);
+    }
+    for variant in Variant::BOTH {
+        let path = cross_check(output, variant);
+        let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        table.add_fit(variant, Fit::of(&serde_json::from_slice(&text)?)?);
     }
     let page = table.page(&plan.sentence(), source);
     fs::write(output.join(FILE), &page).with_context(|| format!("cannot write {FILE}"))?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::variant::Variant;
+use super::{cross_check::Fit, load::Load, variant::Variant};
 
 /// One comparison, as far as the table shows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,7 @@ struct Measure {
     change: Option<f64>,
     interval: Option<[f64; 2]>,
     max: [Option<f64>; 2],
+    is_replicated: bool,
 }
 
 /// The metric that the patch is about, the one that tells its price, and what stands for the load's own rate.
@@ -98,6 +99,7 @@ impl Measure {
                 Some([interval["low"].as_f64()? * 100.0, interval["high"].as_f64()? * 100.0])
             }),
             max: both(&max),
+            is_replicated: measure["level"] == "run",
         }
     }
 
@@ -110,12 +112,12 @@ impl Measure {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Row>,
+    fits: Vec<(Variant, Fit)>,
 }
 
 #[derive(Debug)]
 struct Row {
-    load: String,
-    what: String,
+    load: &'static Load,
     pair: Figures,
     control: Option<Figures>,
 }
@@ -128,8 +130,13 @@ struct Check {
 }
 
 impl Table {
-    pub(crate) fn add(&mut self, load: &str, what: &str, pair: Figures, control: Option<Figures>) {
-        self.rows.push(Row { load: load.to_owned(), what: what.to_owned(), pair, control });
+    pub(crate) fn add(&mut self, load: &'static Load, pair: Figures, control: Option<Figures>) {
+        self.rows.push(Row { load, pair, control });
+    }
+
+    /// Adds what the irqsoff tracer says of a kernel.
+    pub(crate) fn add_fit(&mut self, variant: Variant, fit: Fit) {
+        self.fits.push((variant, fit));
     }
 
     pub(crate) fn is_as_expected(&self) -> bool {
@@ -141,7 +148,7 @@ impl Table {
         let [baseline, candidate] = Variant::BOTH;
         let mut checks = Vec::new();
         for row in &self.rows {
-            let load = &row.load;
+            let load = row.load.name;
             let mut check =
                 |holds: bool, text: String| checks.push(Check { holds, text: format!("{load}: {text}") });
             let pair = &row.pair;
@@ -153,18 +160,26 @@ impl Table {
                     format!("yields {one} against {other}"),
                 );
             }
-            if let ([Some(one), Some(other)], true) = (pair.cpus_per_section, row.flushes_all_the_time()) {
+            if let ([Some(one), Some(other)], true) = (pair.cpus_per_section, row.load.flushes_always) {
                 check(one >= 2.0 * other, format!("CPUs per section {one:.1} against {other:.1}"));
             }
-            if let (Some(irqs_off), true) = (pair.measure(IRQS_OFF), row.flushes_all_the_time()) {
+            if let (Some(irqs_off), true) = (pair.measure(IRQS_OFF), row.load.flushes_always) {
                 check(irqs_off.is_surely_lower(), format!("mean of irqs_off {}", changed(irqs_off)));
             }
-            for measure in row.control.iter().flat_map(|control| &control.measures) {
+            let control = row.control.iter().flat_map(|control| &control.measures);
+            // One boot a side says nothing of how much boots differ.
+            for measure in control.filter(|measure| measure.is_replicated) {
                 let (name, verdict) = (&measure.name, &measure.verdict);
                 // Where hardly anything happened, as of a lock that is not contended, there is no difference either.
                 let same = [NO_DIFFERENCE, NOT_ENOUGH].contains(&verdict.as_str());
                 check(same, format!("the baseline against itself, {name}: {verdict}"));
             }
+        }
+        for (variant, fit) in &self.fits {
+            checks.push(Check {
+                holds: fit.holds,
+                text: format!("cross-check, {}: {}", variant.name(), fit.text),
+            });
         }
         checks
     }
@@ -193,7 +208,7 @@ impl Table {
             let _ = writeln!(
                 page,
                 "| {} | {one} -> {other} | {} | {} | {} |",
-                row.load,
+                row.load.name,
                 irqs_off.map_or("-".to_owned(), |measure| both(measure, time)),
                 irqs_off.map_or("-".to_owned(), |measure| arrow(measure.max, time)),
                 row.pair.measure(FLUSH).map_or("-".to_owned(), |measure| both(measure, time)),
@@ -205,7 +220,7 @@ impl Table {
             let _ = writeln!(
                 page,
                 "| {} | {} | {} | {} |",
-                row.load,
+                row.load.name,
                 rate.map_or("-".to_owned(), |rate| format!(
                     "{} ({})",
                     arrow(rate.mean, number),
@@ -222,8 +237,8 @@ impl Table {
         }
         page.push_str("\n## Loads\n\n");
         for row in &self.rows {
-            let load = &row.load;
-            let _ = writeln!(page, "- {load}: {} ([comparison]({load}/compare.md)", row.what);
+            let Load { name: load, what, .. } = row.load;
+            let _ = writeln!(page, "- {load}: {what} ([comparison]({load}/compare.md)");
             page.truncate(page.trim_end().len());
             page.push_str(if row.control.is_some() { "" } else { ")\n" });
             if row.control.is_some() {
@@ -231,14 +246,6 @@ impl Table {
             }
         }
         page
-    }
-}
-
-impl Row {
-    /// Whether the load is one that reads statistics: others flush now and then, and their few sections are those of
-    /// the kernel's own worker.
-    fn flushes_all_the_time(&self) -> bool {
-        self.pair.rate().is_some_and(|rate| rate.name == "load.accesses_per_second")
     }
 }
 

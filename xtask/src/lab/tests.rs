@@ -23,7 +23,7 @@ fn the_usual_lab_and_the_quick_one() {
     assert_eq!(usual.series.len(), 3);
     assert_eq!(
         usual.sentence(),
-        "18 boots in turns, 32 CPUs, 5 loads of 20s each: cpu-stat, stat-reader-hogs, hogs, charge, sendfile"
+        "18 boots in turns, 16 CPUs, 5 loads of 10s each: cpu-stat, stat-reader-hogs, hogs, charge, sendfile"
     );
     let quick = plan("--quick --rounds 5 --loads hogs --no-control").unwrap();
     assert_eq!((quick.rounds, quick.cpus, quick.length), (5, QUICK.1, QUICK.2));

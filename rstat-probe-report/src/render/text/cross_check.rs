@@ -9,9 +9,11 @@ use crate::units;
 /// Writes what the tracer said, and a warning where that does not fit.
 pub(super) fn write_cross_check(w: &mut impl Write, check: &CrossCheck, page: Page) -> io::Result<()> {
     let of = format!(
-        "{} of {} rstat's",
+        "{} of {} rstat's, of which {} agree and {} cannot tell",
         units::count(check.rstat_windows),
-        units::counted(check.windows, "window was", "windows were")
+        units::counted(check.windows, "window was", "windows were"),
+        units::count(check.agreeing),
+        units::count(check.undecided)
     );
     let text = match &check.longest {
         Some(longest) => format!("{} tracer {}; {of}", escaped(&check.tracer), sentence(longest)),

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::lab::load;
 
 /// A comparison as `rstat-probe compare --format json` writes it, with a mean of irqs_off and its interval.
 fn comparison(yields: [&str; 2], cpus: [f64; 2], interval: [f64; 2], outcome: &str) -> Value {
@@ -11,7 +12,7 @@ fn comparison(yields: [&str; 2], cpus: [f64; 2], interval: [f64; 2], outcome: &s
         let change =
             json!({"low": change, "high": change, "interval": {"low": interval[0], "high": interval[1]}});
         let figure = |name: &str| json!({"figure": name, "baseline": exact(from), "candidate": exact(to), "change": change.clone()});
-        json!({"name": name, "verdict": {"outcome": outcome}, "figures": [figure("mean"), figure("max")]})
+        json!({"name": name, "level": "run", "verdict": {"outcome": outcome}, "figures": [figure("mean"), figure("max")]})
     };
     json!({
         "baseline": side(0),
@@ -35,10 +36,14 @@ fn control(outcome: &str) -> Figures {
     Figures::of(&comparison(yields, [30.0, 29.5], [-0.1, 0.1], outcome)).unwrap()
 }
 
-fn table(pair: Figures, control: Option<Figures>) -> Table {
+fn of_load(load: &str, pair: Figures, control: Option<Figures>) -> Table {
     let mut table = Table::default();
-    table.add("cpu-stat", "readers", pair, control);
+    table.add(load::select(&[load.to_owned()]).unwrap()[0], pair, control);
     table
+}
+
+fn table(pair: Figures, control: Option<Figures>) -> Table {
+    of_load("cpu-stat", pair, control)
 }
 
 #[test]
@@ -53,7 +58,7 @@ fn a_lab_that_shows_what_it_must() {
         "- ok: cpu-stat: yields under contention against every CPU",
         "- ok: cpu-stat: mean of irqs_off -75.0 % [-80.0, -70.0]",
         "- ok: cpu-stat: the baseline against itself, irqs_off: no difference",
-        "- cpu-stat: readers ([comparison](cpu-stat/compare.md), [the baseline against itself](cpu-stat/control.md))",
+        "- cpu-stat: two readers a CPU of cpu.stat, which flushes at every read ([comparison](cpu-stat/compare.md), [the baseline against itself](cpu-stat/control.md))",
     ] {
         assert!(page.lines().any(|other| other == line), "{line}\n\n{page}");
     }
@@ -77,10 +82,31 @@ fn what_is_not_as_expected_is_said() {
 }
 
 #[test]
+fn one_boot_a_side_is_no_control() {
+    let mut json = comparison(["under contention"; 2], [30.0; 2], [-0.1, 0.1], "better");
+    for measure in json["measures"].as_array_mut().unwrap() {
+        measure["level"] = "interval".into();
+    }
+    assert!(table(patch([-0.8, -0.7]), Some(Figures::of(&json).unwrap())).is_as_expected());
+}
+
+#[test]
+fn the_irqsoff_tracer_has_a_say() {
+    let mut table = table(patch([-0.8, -0.7]), None);
+    table.add_fit(Variant::EveryCpu, Fit { holds: true, text: "3 of 3".to_owned() });
+    assert!(table.is_as_expected());
+    table.add_fit(Variant::UnderContention, Fit { holds: false, text: "0 of 3".to_owned() });
+    assert!(!table.is_as_expected());
+    let page = table.page("", "");
+    assert!(page.contains("- ok: cross-check, every-cpu: 3 of 3\n"), "{page}");
+    assert!(page.contains("- NOT AS EXPECTED: cross-check, under-contention: 0 of 3\n"), "{page}");
+}
+
+#[test]
 fn a_load_that_hardly_flushes_proves_nothing_about_the_patch() {
     let mut json = comparison(["unknown"; 2], [3.0, 3.0], [-0.1, 0.1], "no_difference");
     json["measures"][3]["name"] = "load.megabits_per_second".into();
-    let table = table(Figures::of(&json).unwrap(), None);
+    let table = of_load("sendfile", Figures::of(&json).unwrap(), None);
     assert!(table.checks().is_empty());
     assert!(table.page("", "").contains("(megabits_per_second)"));
 }
