@@ -28,13 +28,15 @@ fn sendfile(pairs: u32, rate: f64) -> Value {
     json!({
         "pairs": pairs, "message_bytes": 10240, "file_bytes": 1 << 20, "levels": 3, "bytes": 1 << 30,
         "protection": {"set": {"min_bytes": 1, "low_bytes": 2}}, "megabits_per_second": rate,
+        "slowest_megabits_per_second": rate / 2.0, "fastest_megabits_per_second": rate * 2.0,
+        "total_megabits_per_second": rate * f64::from(pairs),
     })
 }
 
 fn charge(processes: u32, rate: f64) -> Value {
     json!({
         "processes": processes, "levels": 3, "protection": {"unset": {"reason": "v1"}}, "page_bytes": 4096,
-        "charges": 1000, "charges_per_second": rate,
+        "round_bytes": 1 << 22, "limit_bytes": 1 << 27, "charges": 1000, "charges_per_second": rate,
     })
 }
 
