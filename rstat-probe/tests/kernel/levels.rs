@@ -117,13 +117,12 @@ fn charges_are_the_faults_of_the_cgroup() {
     let (running, top, _) = start(&arguments, 2);
     let is_v2 = memory_mount().unwrap().1;
     let name = if is_v2 { "pgfault " } else { "total_pgfault " };
-    let faults = || -> u64 {
-        let text = file(&top, "memory.stat");
-        text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok()).unwrap()
+    // Until the cgroup is gone.
+    let faults = || -> Option<u64> {
+        let text = fs::read_to_string(top.join("memory.stat")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok())
     };
-    let (before, begin) = (faults(), Instant::now());
     thread::sleep(Duration::from_secs(1));
-    let by_kernel = (faults() - before) as f64 / begin.elapsed().as_secs_f64();
     // Neither the limit nor swap was ever needed.
     let (limit, at_limit) = if is_v2 {
         (file(&top, "memory.max"), file(&top, "memory.events").contains("\nmax 0\n"))
@@ -134,17 +133,23 @@ fn charges_are_the_faults_of_the_cgroup() {
     if is_v2 && top.join("memory.swap.max").exists() {
         assert_eq!(file(&top, "memory.swap.max"), "0");
     }
+    let mut by_kernel = 0;
+    while let Some(faults) = faults() {
+        by_kernel = faults;
+        thread::sleep(Duration::from_millis(2));
+    }
     running.wait(LIMIT).assert_success();
     let load = result(&path);
     let ChargeResult { processes, page_bytes, round_bytes, limit_bytes, charges, charges_per_second, .. } =
         load.charge.clone().unwrap();
-    println!("FIGURE: {charges_per_second} charges/s by the load, {by_kernel} faults/s by the kernel");
+    println!("FIGURE: {charges} charges by the load, {by_kernel} faults by the kernel");
     assert_eq!((load.duration_ns, processes, round_bytes), (3_000_000_000, 2, 4 << 20));
     assert_eq!(page_bytes, rustix::param::page_size() as u64);
     assert_eq!(limit_bytes.to_string(), limit);
     assert!((charges as f64 / 3.0 / charges_per_second - 1.0).abs() < 1e-9);
-    // The machine may be busy for one of the two and not for the other.
-    assert!((0.5..2.0).contains(&(by_kernel / charges_per_second)), "{by_kernel} {charges_per_second}");
+    // The processes' own beginning has faults, too, and the last that were counted may be newer than our last look.
+    let (least, most) = (charges / 10 * 9, charges / 100 * 101 + 2 * 10_000);
+    assert!((least..=most).contains(&by_kernel), "{by_kernel} faults, {charges} charges");
     assert!(!top.exists(), "{} is left behind", top.display());
 }
 

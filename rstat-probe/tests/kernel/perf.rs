@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
-use rstat_probe_report::{Counter, Metric, Recording};
+use rstat_probe_report::{Counter, Metric, Recording, load_result::LoadResult};
 
 use super::{
     cgroup::Cgroup,
@@ -94,9 +94,10 @@ impl Bracket {
     /// Reads of `cpu.stat` that the load counted itself.
     pub(super) fn accesses(&self) -> u64 {
         let workload = self.recording.workload.as_ref().unwrap();
-        let result = workload.result.as_ref().unwrap();
-        assert_eq!(result["errors"], 0);
-        result["accesses"].as_u64().unwrap()
+        let result: LoadResult = serde_json::from_value(workload.result.clone().unwrap()).unwrap();
+        let reader = result.stat_reader.unwrap();
+        assert_eq!(reader.errors, 0);
+        reader.accesses
     }
 
     /// What the tool counted in the words of [`Counts`].
