@@ -34,7 +34,7 @@ pub(crate) struct ChargeOptions {
     pub(crate) duration: Duration,
 }
 
-/// Charges until the duration is over or `stop` is set, and cleans up. See [`super::stat_reader`] for the calling thread.
+/// Charges until the duration is over or `stop` is set, and cleans up. See [`super::stat_reader()`] for the calling thread.
 pub(crate) fn charge(options: &ChargeOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
     let processes = options.processes.unwrap_or_else(|| cpus::online().min(MOST_PROCESSES));

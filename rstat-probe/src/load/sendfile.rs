@@ -36,7 +36,7 @@ pub(crate) struct SendfileOptions {
     pub(crate) duration: Duration,
 }
 
-/// Sends until the duration is over or `stop` is set, and cleans up. See [`super::stat_reader`] for the calling thread.
+/// Sends until the duration is over or `stop` is set, and cleans up. See [`super::stat_reader()`] for the calling thread.
 pub(crate) fn sendfile(options: &SendfileOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
     let pairs = options.pairs.unwrap_or_else(|| cpus::online().min(MOST_PAIRS));

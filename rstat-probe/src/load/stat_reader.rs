@@ -92,7 +92,7 @@ pub(crate) fn built_in_load_default(duration: Duration) -> anyhow::Result<StatRe
 /// Reads until the duration is over or `stop` is set, and cleans up.
 ///
 /// Blocks; the calling thread must be one that stays alive, not a task's that may move. With
-/// [`RESULT_FILE_VARIABLE`] set it also ends when the process that started this one is gone.
+/// [`super::RESULT_FILE_VARIABLE`] set it also ends when the process that started this one is gone.
 pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
     let threads = options.thread_count()?;
