@@ -11,7 +11,7 @@ use anyhow::Context;
 use rstat_probe_report::load_result::Protection;
 
 use super::cgroup::OwnCgroup;
-use super::hogs::Memcg;
+use super::memcg::Memcg;
 use super::mounts::Mounts;
 use super::target::shown;
 

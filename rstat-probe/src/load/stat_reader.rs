@@ -11,7 +11,8 @@ use rstat_probe_report::recording::EndedBy;
 use super::cgroup::OwnCgroup;
 use super::dirtiers::Dirtiers;
 use super::ending::{check_duration, now, wait};
-use super::hogs::{Hogs, Memcg};
+use super::hogs::Hogs;
+use super::memcg::Memcg;
 use super::mounts::Mounts;
 use super::readers::{Outcome, read_while};
 use super::target::{Target, shown};
@@ -101,15 +102,13 @@ pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Res
     }
     let mounts = Mounts::read()?;
     mounts.remove_leftovers();
-    // For all at once: the readers open theirs while the hogs have theirs.
-    let hogs = options.hogs.map_or(0, |hogs| u64::from(hogs.processes));
-    open_files::allow(u64::from(threads) * FILES_EACH + hogs * hogs::FILES_EACH)?;
+    open_files::allow(u64::from(threads) * FILES_EACH)?;
     // Declared in this order so that an early return ends the processes before their cgroups are removed.
     let target = Target::resolve(options, &mounts)?;
-    let beside = options.hogs.map(|hogs| Beside::start(hogs, &target, &mounts, stop)).transpose()?;
+    let mut beside = options.hogs.map(|hogs| Beside::start(hogs, &target, &mounts)).transpose()?;
     // Hogs keep their cgroups dirty, and dirtiers would be throttled by their limit.
     let dirtiers = if beside.is_some() { Dirtiers::default() } else { start_dirtiers(&target)? };
-    if let Some(beside) = &beside {
+    if let Some(beside) = &mut beside {
         beside.hogs.warm_up(stop)?;
     }
 
@@ -119,7 +118,7 @@ pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Res
     let outcome = read_while(&target.file, threads, options.duration, |begin, all_gone| {
         let at_begin = beside.as_ref().map(|beside| beside.hogs.reading());
         ended_by = wait(begin, options.duration, stop, || {
-            let failure = beside.as_ref().and_then(|beside| beside.hogs.failure());
+            let failure = beside.as_mut().and_then(|beside| beside.hogs.failure());
             failure.or_else(|| all_gone().then(|| "no reader can read any more".to_owned()))
         });
         readings = at_begin.zip(beside.as_ref().map(|beside| beside.hogs.reading()));
@@ -146,23 +145,18 @@ struct Beside {
 impl Beside {
     /// Hogs in the cgroup that is read. Where the hierarchy of that one has no memory controller they are in
     /// it all the same, and below a limit in the other hierarchy.
-    fn start(
-        options: BesideOptions,
-        target: &Target,
-        mounts: &Mounts,
-        stop: &AtomicBool,
-    ) -> anyhow::Result<Self> {
+    fn start(options: BesideOptions, target: &Target, mounts: &Mounts) -> anyhow::Result<Self> {
         let read = target.dirty.as_ref().filter(|_| !target.existing);
         let read =
             read.context("hogs can only be in a cgroup of the load's own: leave out --file and --cgroup")?;
         let BesideOptions { processes, memory } = options;
         if let Some(memcg) = Memcg::of(read.path()) {
             let cgroup = target.cgroup.clone();
-            return Ok(Self { hogs: Hogs::start(processes, memory, memcg, cgroup, None, stop)?, own: None });
+            return Ok(Self { hogs: Hogs::start(processes, memory, memcg, cgroup, None)?, own: None });
         }
         let (own, memcg) = Memcg::create(mounts)?;
         let cgroup = shown(own.path(), mounts);
-        let hogs = Hogs::start(processes, memory, memcg, cgroup, Some(read.path()), stop)?;
+        let hogs = Hogs::start(processes, memory, memcg, cgroup, Some(read.path()))?;
         Ok(Self { hogs, own: Some(own) })
     }
 

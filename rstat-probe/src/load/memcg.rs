@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::super::cgroup::OwnCgroup;
-use super::super::mounts::Mounts;
-use super::super::target::has_memory;
+use super::cgroup::OwnCgroup;
+use super::mounts::Mounts;
+use super::target::has_memory;
 
 /// A cgroup with a memory controller, of version 1 or 2.
 #[derive(Debug, Clone)]
-pub(crate) struct Memcg {
-    pub(in crate::load) path: PathBuf,
+pub(super) struct Memcg {
+    pub(super) path: PathBuf,
     /// 1 or 2.
-    pub(in crate::load) version: u8,
+    pub(super) version: u8,
 }
 
 impl Memcg {
     /// This cgroup, if it has a memory limit that can be set.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         let version = [(2, "memory.max"), (1, "memory.limit_in_bytes")]
             .into_iter()
             .find_map(|(version, file)| path.join(file).exists().then_some(version))?;
@@ -27,7 +27,7 @@ impl Memcg {
     }
 
     /// A new cgroup in the hierarchy that has the memory controller.
-    pub(crate) fn create(mounts: &Mounts) -> anyhow::Result<(OwnCgroup, Self)> {
+    pub(super) fn create(mounts: &Mounts) -> anyhow::Result<(OwnCgroup, Self)> {
         let own = OwnCgroup::create(&parent(mounts)?)?;
         match Self::of(own.path()) {
             Some(memcg) => Ok((own, memcg)),
@@ -38,7 +38,7 @@ impl Memcg {
     /// Limits memory and swap together to about `bytes`; gives the limit as the kernel rounded it.
     ///
     /// Nothing in the cgroup is ever swapped out: the host's swap is not for a load to use.
-    pub(in crate::load) fn limit(&self, bytes: u64) -> anyhow::Result<u64> {
+    pub(super) fn limit(&self, bytes: u64) -> anyhow::Result<u64> {
         let limit = bytes.to_string();
         let (name, files) = if self.version == 2 {
             ("memory.max", [("memory.swap.max", "0", false), ("memory.max", &limit, true)].to_vec())
