@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{privilege::Root, process, setup::Log};
+use crate::{privilege::Root, process, progress::Progress};
 
 /// apt-get, and the way to run it as root.
 pub(crate) struct Apt {
@@ -20,7 +20,7 @@ impl Apt {
     }
 
     /// Whether apt could install all the packages; fetches the package lists if one is unknown.
-    pub(crate) fn offers(&mut self, log: &Log, packages: &[&str]) -> bool {
+    pub(crate) fn offers(&mut self, log: &Progress, packages: &[&str]) -> bool {
         if are_known(packages) {
             return true;
         }
@@ -36,7 +36,7 @@ impl Apt {
     }
 
     /// Installs the packages, with fresh lists if the ones here turn out to be stale.
-    pub(crate) fn install(&mut self, log: &Log, packages: &[&str]) -> Result<()> {
+    pub(crate) fn install(&mut self, log: &Progress, packages: &[&str]) -> Result<()> {
         log.step(&format!("apt-get install {}", packages.join(" ")));
         let mut install = vec!["install", "-y", "--no-install-recommends", "--no-remove"];
         install.extend(packages);
@@ -52,7 +52,7 @@ impl Apt {
         process::retry(|| self.run(&install))
     }
 
-    fn update(&mut self, log: &Log) -> Result<()> {
+    fn update(&mut self, log: &Progress) -> Result<()> {
         if !self.lists_are_fresh && self.has_root() {
             log.step("apt-get update");
             process::retry(|| self.run(&["update", "-q"]))?;

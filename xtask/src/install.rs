@@ -8,7 +8,8 @@ use crate::{
     apt::Apt,
     linker::{self, Llvm},
     process,
-    setup::{self, Log, Ready},
+    progress::Progress,
+    setup::{self, Ready},
     toolchain::{self, Core, Toolchain},
 };
 
@@ -24,7 +25,7 @@ const BY_HAND: &str = "install by hand: `rustup toolchain install nightly --comp
 ///
 /// A toolchain that is already here is completed first; then come the distribution's packages,
 /// which need no other server; then rust-src for the nightly.
-pub(crate) fn run(log: &Log) -> Result<Ready> {
+pub(crate) fn run(log: &Progress) -> Result<Ready> {
     let mut installer = Installer { log, apt: Apt::detect(), present: toolchain::detect() };
     if let Ok(name) = env::var(toolchain::VARIABLE)
         && installer.present.is_empty()
@@ -51,7 +52,7 @@ pub(crate) fn run(log: &Log) -> Result<Ready> {
 }
 
 /// Installs the clippy of the distribution's Rust.
-pub(crate) fn clippy(log: &Log) -> bool {
+pub(crate) fn clippy(log: &Progress) -> bool {
     let Some(mut apt) = Apt::detect() else { return false };
     for package in ["rust-web-clippy", "rust-clippy"] {
         if apt.offers(log, &[package]) {
@@ -62,7 +63,7 @@ pub(crate) fn clippy(log: &Log) -> bool {
 }
 
 /// Installs perf; its absence later is the live tests' business.
-pub(crate) fn perf(log: &Log) -> bool {
+pub(crate) fn perf(log: &Progress) -> bool {
     let Some(mut apt) = Apt::detect() else { return false };
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let tools = format!("linux-tools-{}", release.trim());
@@ -75,14 +76,14 @@ pub(crate) fn perf(log: &Log) -> bool {
 }
 
 /// Installs one package; what its absence means is the caller's business.
-pub(crate) fn package(log: &Log, name: &str) -> bool {
+pub(crate) fn package(log: &Progress, name: &str) -> bool {
     let Some(mut apt) = Apt::detect() else { return false };
     apt.offers(log, &[name])
         && apt.install(log, &[name]).map_err(|error| log.step(&format!("{error:#}"))).is_ok()
 }
 
 struct Installer<'a> {
-    log: &'a Log,
+    log: &'a Progress,
     apt: Option<Apt>,
     /// Toolchains that could build eBPF before anything was installed.
     present: Vec<Toolchain>,

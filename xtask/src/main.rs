@@ -11,6 +11,7 @@ mod lab;
 mod linker;
 mod privilege;
 mod process;
+mod progress;
 mod setup;
 mod tee;
 mod test;

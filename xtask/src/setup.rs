@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: finds what building and testing need and installs what is missing.
 
-use std::{env, path::Path, process::Command, time::Instant};
+use std::{env, path::Path, process::Command};
 
 use anyhow::{Result, bail};
 
@@ -8,6 +8,7 @@ use crate::{
     install, lab,
     linker::Linker,
     privilege, process,
+    progress::Progress,
     toolchain::{self, Toolchain},
     vm,
 };
@@ -23,22 +24,6 @@ pub(crate) enum Scope {
     Lab,
     /// And what all the tests need; they build no kernel.
     Everything,
-}
-
-/// Progress lines with the time since the start.
-pub(crate) struct Log {
-    start: Instant,
-}
-
-impl Log {
-    /// Announces a step that may take a while.
-    pub(crate) fn step(&self, text: &str) {
-        println!("setup: {:>6.1}s  {text}", self.start.elapsed().as_secs_f64());
-    }
-
-    fn found(what: &str, text: &str) {
-        println!("setup: {what:<15} {text}");
-    }
 }
 
 /// A machine that can build the workspace.
@@ -67,17 +52,17 @@ impl Ready {
 /// Makes the machine ready, or says in one line what to do.
 pub(crate) fn run(scope: Scope) -> Result<Ready> {
     privilege::refuse_sudo("setup")?;
-    let log = Log { start: Instant::now() };
+    let log = Progress::of("setup");
     let ready = find(&toolchain::detect()).map_or_else(|| install::run(&log), Ok)?;
-    Log::found("eBPF toolchain", &ready.toolchain.describe());
-    Log::found("bpf-linker", &ready.linker.describe());
+    found("eBPF toolchain", &ready.toolchain.describe());
+    found("bpf-linker", &ready.linker.describe());
     if scope == Scope::Everything {
-        Log::found("eBPF clippy", &clippy(&log, &ready.toolchain));
-        Log::found("perf", &perf(&log));
-        Log::found("bpftrace", &bpftrace(&log));
+        found("eBPF clippy", &clippy(&log, &ready.toolchain));
+        found("perf", &perf(&log));
+        found("bpftrace", &bpftrace(&log));
     }
     if scope != Scope::Build {
-        Log::found("QEMU", &qemu(&log));
+        found("QEMU", &qemu(&log));
     }
     if scope == Scope::Lab {
         kernel_tools(&log)?;
@@ -94,7 +79,11 @@ pub(crate) fn find(toolchains: &[Toolchain]) -> Option<Ready> {
 }
 
 /// The eBPF crate compiles only for a BPF target, so its lints need a clippy of that toolchain.
-fn clippy(log: &Log, toolchain: &Toolchain) -> String {
+fn found(what: &str, text: &str) {
+    println!("setup: {what:<15} {text}");
+}
+
+fn clippy(log: &Progress, toolchain: &Toolchain) -> String {
     let version = || process::capture(toolchain.command("cargo").args(["clippy", "--version"]));
     let can_install = toolchain.core == toolchain::Core::Prebuilt;
     version()
@@ -103,7 +92,7 @@ fn clippy(log: &Log, toolchain: &Toolchain) -> String {
 }
 
 /// perf counts the same tracepoints independently of us in the live kernel tests.
-fn perf(log: &Log) -> String {
+fn perf(log: &Progress) -> String {
     let version = || {
         let text = process::capture(Command::new("perf").arg("--version"))?;
         Some(text.trim_start_matches("perf version ").to_owned())
@@ -114,7 +103,7 @@ fn perf(log: &Log) -> String {
 }
 
 /// bpftrace runs beside us on the same hooks in one of the live kernel tests.
-fn bpftrace(log: &Log) -> String {
+fn bpftrace(log: &Progress) -> String {
     let version = || {
         let text = process::capture(Command::new("bpftrace").arg("--version"))?;
         Some(text.trim_start_matches("bpftrace ").to_owned())
@@ -125,7 +114,7 @@ fn bpftrace(log: &Log) -> String {
 }
 
 /// QEMU boots the kernels of the VM matrix, which come from Debian's archive with Debian's signature.
-fn qemu(log: &Log) -> String {
+fn qemu(log: &Progress) -> String {
     if !Path::new(vm::KEYRING).exists() {
         install::package(log, vm::KEYRING_PACKAGE);
     }
@@ -139,7 +128,7 @@ fn qemu(log: &Log) -> String {
 }
 
 /// What the kernel's own build needs. Building cannot go on without, so that what is missing is an error.
-fn kernel_tools(log: &Log) -> Result<()> {
+fn kernel_tools(log: &Progress) -> Result<()> {
     let (header, library) = lab::LIBRARY;
     let mut missing: Vec<&str> = lab::TOOLS
         .into_iter()
@@ -152,11 +141,11 @@ fn kernel_tools(log: &Log) -> Result<()> {
     if !missing.is_empty() {
         bail!("building a kernel needs {}: install them (the names are Debian's)", missing.join(", "));
     }
-    Log::found("kernel tools", "all there");
+    found("kernel tools", "all there");
     Ok(())
 }
 
 /// Whether something is there, if need be after installing the package that has it.
-fn is_there(log: &Log, package: &str, found: impl Fn() -> bool) -> bool {
+fn is_there(log: &Progress, package: &str, found: impl Fn() -> bool) -> bool {
     found() || (install::package(log, package) && found())
 }

@@ -12,6 +12,7 @@ use crate::{
     cargo,
     privilege::{self, Root},
     process,
+    progress::Progress,
     setup::{self, Ready},
     tee::{self, Notes},
     toolchain, vm,
@@ -37,10 +38,11 @@ const STEPS: [Step; 7] = [
 pub(crate) fn run() -> Result<ExitCode> {
     privilege::refuse_sudo("test")?;
     let ready = setup::run(setup::Scope::Everything)?;
-    let start = Instant::now();
+    let progress = Progress::of("test");
     let mut done = Vec::new();
     for (name, step) in STEPS {
-        println!("\ntest: {:>6.1}s  {name}", start.elapsed().as_secs_f64());
+        println!();
+        progress.step(name);
         let began = Instant::now();
         let result = step(&ready);
         if let Err(error) = &result {
@@ -49,7 +51,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         done.push(Done { name, result, took: began.elapsed() });
     }
 
-    println!("\ntest: summary after {:.0} s", start.elapsed().as_secs_f64());
+    println!("\ntest: summary after {:.0} s", progress.elapsed().as_secs_f64());
     for line in done.iter().flat_map(Done::lines) {
         println!("test: {line}");
     }

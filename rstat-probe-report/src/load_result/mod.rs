@@ -79,6 +79,29 @@ pub struct Rate {
 }
 
 impl LoadResult {
+    /// A result without any block yet.
+    #[must_use]
+    pub fn without_figures(
+        kind: &str,
+        (started, duration_ns): (String, u64),
+        (cgroup_version, cgroup): (u8, String),
+        ended_by: EndedBy,
+    ) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            kind: kind.to_owned(),
+            started,
+            duration_ns,
+            cgroup_version,
+            cgroup,
+            stat_reader: None,
+            hogs: None,
+            sendfile: None,
+            charge: None,
+            ended_by,
+        }
+    }
+
     /// What two runs of the same load have in common, for comparing them: kind, numbers, limits, and
     /// the name of the file without the cgroup's, which is different each time.
     #[must_use]

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use rstat_probe_report::cross_check::TRACER;
 
 use super::{
     formats::{build_id, capabilities, chosen, cpu_list, mounted_tracefs, tracers_file},
@@ -102,7 +103,7 @@ impl KernelSupport {
             initial_user_namespace: line("proc/self/uid_map")
                 .map_or(true, |map| map.split_whitespace().eq(["0", "0", "4294967295"])),
             lockdown: line("sys/kernel/security/lockdown").ok().and_then(|text| chosen(&text)),
-            irqsoff: listed.map(|text| text.split_whitespace().any(|tracer| tracer == "irqsoff")),
+            irqsoff: listed.map(|text| text.split_whitespace().any(|tracer| tracer == TRACER)),
             tracefs,
             names: btf.names,
             btf_error,

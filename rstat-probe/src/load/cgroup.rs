@@ -23,6 +23,19 @@ const NAMES: u32 = 64;
 /// How long a removal waits for the last process to be gone from the cgroup.
 const BUSY_FOR: Duration = Duration::from_secs(1);
 
+/// Writes to a file of a cgroup, which the kernel made; none is created.
+pub(super) fn set(cgroup: &Path, file: &str, text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+
+    let path = cgroup.join(file);
+    File::options()
+        .write(true)
+        .truncate(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {text} to {}", path.display()))
+}
+
 /// A cgroup that exists as long as this value.
 #[derive(Debug)]
 pub(crate) struct OwnCgroup {

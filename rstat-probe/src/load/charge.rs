@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use rstat_probe_report::load_result::{ChargeResult, LoadResult, Protection, SCHEMA};
+use rstat_probe_report::load_result::{ChargeResult, LoadResult, Protection};
 use rstat_probe_report::units;
 use rustix::param::page_size;
 
@@ -37,12 +37,7 @@ pub(crate) struct ChargeOptions {
 /// Charges until the duration is over or `stop` is set, and cleans up. See [`super::stat_reader()`] for the calling thread.
 pub(crate) fn charge(options: &ChargeOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
-    let processes = options.processes.unwrap_or_else(|| cpus::online().min(MOST_PROCESSES));
-    ensure!(processes > 0, "0 processes charge nothing: --processes must be at least 1");
-    ensure!(
-        processes <= MOST_PROCESSES,
-        "{processes} processes are too many: --processes must be at most {MOST_PROCESSES}"
-    );
+    let processes = cpus::count(options.processes, 1, MOST_PROCESSES, ("processes", "charge"))?;
     ensure!(options.bytes > 0, "rounds of 0 bytes charge nothing: --bytes must be at least 1");
     let round = options.bytes.checked_next_multiple_of(page_size() as u64).context("--bytes is too much")?;
     let limit = limit(processes, round, available()?)?;
@@ -84,15 +79,6 @@ fn result(
     measured: Measured,
 ) -> LoadResult {
     LoadResult {
-        schema: SCHEMA.to_owned(),
-        kind: "charge".to_owned(),
-        started: measured.started,
-        duration_ns: measured.duration_ns,
-        cgroup_version: hierarchy.version(),
-        cgroup: hierarchy.shown().to_owned(),
-        stat_reader: None,
-        hogs: None,
-        sendfile: None,
         charge: Some(ChargeResult {
             processes,
             levels: LEVELS,
@@ -103,7 +89,12 @@ fn result(
             charges: measured.done.iter().map(|done| done.amount).sum(),
             charges_per_second: measured.done.iter().copied().map(Done::per_second).sum(),
         }),
-        ended_by: measured.ended_by,
+        ..LoadResult::without_figures(
+            "charge",
+            (measured.started, measured.duration_ns),
+            hierarchy.place(),
+            measured.ended_by,
+        )
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use anyhow::ensure;
+
 /// How many CPUs are online, whether or not this process may run on all of them.
 pub(super) fn online() -> u32 {
     let listed =
@@ -21,9 +23,35 @@ fn cpus_in(list: &str) -> Option<u32> {
     Some(count)
 }
 
+/// The number of a load's threads, processes or pairs: the one asked for, in its limits, or `each` for every online CPU.
+///
+/// `noun` names the option as well, and `verb` what each of them does.
+pub(super) fn count(
+    asked: Option<u32>,
+    each: u32,
+    most: u32,
+    (noun, verb): (&str, &str),
+) -> anyhow::Result<u32> {
+    let count = asked.unwrap_or_else(|| online().saturating_mul(each).min(most));
+    ensure!(count > 0, "0 {noun} {verb} nothing: --{noun} must be at least 1");
+    ensure!(count <= most, "{count} {noun} are too many: --{noun} must be at most {most}");
+    Ok(count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_is_in_its_limits() {
+        let words = ("threads", "read");
+        assert_eq!(count(Some(10_000), 2, 10_000, words).unwrap(), 10_000);
+        assert_eq!(count(None, 2, 10_000, words).unwrap(), 2 * online());
+        assert_eq!(count(None, 2, 1, words).unwrap(), 1);
+        let refused = |asked| count(Some(asked), 2, 9, words).unwrap_err().to_string();
+        assert_eq!(refused(0), "0 threads read nothing: --threads must be at least 1");
+        assert_eq!(refused(10), "10 threads are too many: --threads must be at most 9");
+    }
 
     #[test]
     fn cpu_lists_are_counted() {

@@ -31,7 +31,17 @@ pub(super) fn check_duration(duration: Duration) -> anyhow::Result<()> {
 
 /// The time as a result has it.
 pub(super) fn now() -> anyhow::Result<String> {
-    OffsetDateTime::now_utc().format(&Rfc3339).context("cannot format the time")
+    in_a_while(Duration::ZERO)
+}
+
+/// A length as a result has it.
+pub(super) fn nanoseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// As [`now`], for a begin that is still to come.
+pub(super) fn in_a_while(after: Duration) -> anyhow::Result<String> {
+    (OffsetDateTime::now_utc() + after).format(&Rfc3339).context("cannot format the time")
 }
 
 /// Sleeps until the load is to end, and says why it does. `trouble` gives a reason for ending before.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rstat_probe_report::load_result::Protection;
 
-use super::cgroup::OwnCgroup;
+use super::cgroup::{OwnCgroup, set};
 use super::memcg::Memcg;
 use super::mounts::Mounts;
 use super::target::shown;
@@ -46,14 +46,9 @@ impl Hierarchy {
         &self.leaf
     }
 
-    /// 1 or 2.
-    pub(super) fn version(&self) -> u8 {
-        self.memcg.version
-    }
-
-    /// The path of the top as `/proc/PID/cgroup` would show it.
-    pub(super) fn shown(&self) -> &str {
-        &self.shown
+    /// Version of cgroups and the path of the top as `/proc/PID/cgroup` would show it.
+    pub(super) fn place(&self) -> (u8, String) {
+        (self.memcg.version, self.shown.clone())
     }
 
     /// Protects the memory of the top, where the kernel can.
@@ -103,18 +98,6 @@ fn protect(top: &Path, version: u8) -> anyhow::Result<Protection> {
     set(top, "memory.min", &MIN_BYTES.to_string())?;
     set(top, "memory.low", &LOW_BYTES.to_string())?;
     Ok(Protection::Set { min_bytes: MIN_BYTES, low_bytes: LOW_BYTES })
-}
-
-/// Writes to a file of a cgroup, which the kernel made; none is created.
-fn set(cgroup: &Path, file: &str, text: &str) -> anyhow::Result<()> {
-    use std::io::Write as _;
-
-    let path = cgroup.join(file);
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write {text} to {}", path.display()))
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use rstat_probe_report::recording::EndedBy;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
-use super::ending::wait;
+use super::ending::{in_a_while, wait};
 use super::priority::Raised;
 use super::window::{Done, Window};
 use super::worker::Crew;
@@ -41,7 +39,7 @@ pub(super) fn measure(
 ) -> anyhow::Result<Measured> {
     let _raised = Raised::new();
     let lead = LEAD + LEAD_EACH.saturating_mul(u32::try_from(crew.len()).unwrap_or(u32::MAX));
-    let started = (OffsetDateTime::now_utc() + lead).format(&Rfc3339).context("cannot format the time")?;
+    let started = in_a_while(lead)?;
     let (begin, window) = (Instant::now() + lead, Window::after(lead, duration));
     crew.tell(&window.to_string());
     let mut next_look = begin;

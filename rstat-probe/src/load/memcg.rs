@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::cgroup::OwnCgroup;
+use super::cgroup::{OwnCgroup, set};
 use super::mounts::Mounts;
 use super::target::has_memory;
 
@@ -52,10 +52,8 @@ impl Memcg {
             ("memory.limit_in_bytes", files.to_vec())
         };
         for (file, value, is_needed) in files {
-            let path = self.path.join(file);
-            if is_needed || path.exists() {
-                fs::write(&path, value)
-                    .with_context(|| format!("cannot write {value} to {}", path.display()))?;
+            if is_needed || self.path.join(file).exists() {
+                set(&self.path, file, value)?;
             }
         }
         self.number(name)

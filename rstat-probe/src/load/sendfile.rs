@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::ensure;
-use rstat_probe_report::load_result::{LoadResult, Protection, SCHEMA, SendfileResult};
+use rstat_probe_report::load_result::{LoadResult, Protection, SendfileResult};
 
 use super::ending::check_duration;
 use super::hierarchy::{Hierarchy, LEVELS};
@@ -39,9 +39,7 @@ pub(crate) struct SendfileOptions {
 /// Sends until the duration is over or `stop` is set, and cleans up. See [`super::stat_reader()`] for the calling thread.
 pub(crate) fn sendfile(options: &SendfileOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
-    let pairs = options.pairs.unwrap_or_else(|| cpus::online().min(MOST_PAIRS));
-    ensure!(pairs > 0, "0 pairs send nothing: --pairs must be at least 1");
-    ensure!(pairs <= MOST_PAIRS, "{pairs} pairs are too many: --pairs must be at most {MOST_PAIRS}");
+    let pairs = cpus::count(options.pairs, 1, MOST_PAIRS, ("pairs", "send"))?;
     let message = options.message;
     ensure!(message > 0, "messages of 0 bytes send nothing: --message must be at least 1");
     ensure!(
@@ -90,14 +88,6 @@ fn result(
 ) -> LoadResult {
     let rates = Rates::of(&measured.done);
     LoadResult {
-        schema: SCHEMA.to_owned(),
-        kind: "sendfile".to_owned(),
-        started: measured.started,
-        duration_ns: measured.duration_ns,
-        cgroup_version: hierarchy.version(),
-        cgroup: hierarchy.shown().to_owned(),
-        stat_reader: None,
-        hogs: None,
         sendfile: Some(SendfileResult {
             pairs,
             message_bytes,
@@ -110,8 +100,12 @@ fn result(
             fastest_megabits_per_second: rates.fastest,
             total_megabits_per_second: rates.total,
         }),
-        charge: None,
-        ended_by: measured.ended_by,
+        ..LoadResult::without_figures(
+            "sendfile",
+            (measured.started, measured.duration_ns),
+            hierarchy.place(),
+            measured.ended_by,
+        )
     }
 }
 

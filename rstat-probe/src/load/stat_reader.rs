@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use rstat_probe_report::load_result::{HogsResult, LoadResult, SCHEMA, StatReaderResult};
+use anyhow::Context;
+use rstat_probe_report::load_result::{HogsResult, LoadResult, StatReaderResult};
 use rstat_probe_report::recording::EndedBy;
 
 use super::cgroup::OwnCgroup;
 use super::dirtiers::Dirtiers;
-use super::ending::{check_duration, now, wait};
+use super::ending::{check_duration, nanoseconds, now, wait};
 use super::hogs::Hogs;
 use super::memcg::Memcg;
 use super::mounts::Mounts;
@@ -71,19 +71,6 @@ pub(crate) struct BesideOptions {
     pub(crate) memory: Option<u64>,
 }
 
-impl StatReaderOptions {
-    /// The number of threads, in its limits.
-    fn thread_count(&self) -> anyhow::Result<u32> {
-        let threads = self.threads.unwrap_or_else(|| cpus::online().saturating_mul(2).min(MOST_THREADS));
-        ensure!(threads > 0, "0 threads read nothing: --threads must be at least 1");
-        ensure!(
-            threads <= MOST_THREADS,
-            "{threads} threads are too many: --threads must be at most {MOST_THREADS}"
-        );
-        Ok(threads)
-    }
-}
-
 /// The load of the demo: `cpu.stat` where cgroup v2 is mounted, because it flushes at every read, else `memory.stat`.
 pub(crate) fn built_in_load_default(duration: Duration) -> anyhow::Result<StatReaderOptions> {
     let stat = if Mounts::read()?.v2.is_some() { StatFile::CpuStat } else { StatFile::MemoryStat };
@@ -96,7 +83,7 @@ pub(crate) fn built_in_load_default(duration: Duration) -> anyhow::Result<StatRe
 /// [`super::RESULT_FILE_VARIABLE`] set it also ends when the process that started this one is gone.
 pub(crate) fn run(options: &StatReaderOptions, stop: &AtomicBool) -> anyhow::Result<LoadResult> {
     check_duration(options.duration)?;
-    let threads = options.thread_count()?;
+    let threads = cpus::count(options.threads, 2, MOST_THREADS, ("threads", "read"))?;
     if let Some(hogs) = options.hogs {
         hogs::check(hogs.processes, hogs.memory)?;
     }
@@ -200,12 +187,6 @@ fn result(
         log::warn!("{} of the reads failed, the first one: {text}: {error}", outcome.errors);
     }
     Ok(LoadResult {
-        schema: SCHEMA.to_owned(),
-        kind: "stat-reader".to_owned(),
-        started,
-        duration_ns: u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX),
-        cgroup_version: target.version,
-        cgroup: target.cgroup.clone(),
         stat_reader: Some(StatReaderResult {
             threads,
             file: target.file.display().to_string(),
@@ -215,10 +196,12 @@ fn result(
             latency: outcome.latencies.summary(),
             dirtied,
         }),
-        hogs: None,
-        sendfile: None,
-        charge: None,
-        ended_by,
+        ..LoadResult::without_figures(
+            "stat-reader",
+            (started, nanoseconds(outcome.elapsed)),
+            (target.version, target.cgroup.clone()),
+            ended_by,
+        )
     })
 }
 
@@ -242,7 +225,5 @@ mod tests {
             let error = run(&options, &AtomicBool::new(false)).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }
-        assert_eq!(options(Some(10_000), second).thread_count().unwrap(), 10_000);
-        assert!(options(None, second).thread_count().unwrap() >= 2);
     }
 }

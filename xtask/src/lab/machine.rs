@@ -8,8 +8,10 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use super::Progress;
-use crate::vm::{Boot, Image};
+use crate::{
+    progress::Progress,
+    vm::{Boot, Image},
+};
 
 /// Memory of a guest, and more for each of its CPUs: readers, hogs and pairs are processes.
 const MEMORY_MB: u32 = 1024;

@@ -16,7 +16,7 @@ use std::{
     process::ExitCode,
     sync::Mutex,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -30,6 +30,7 @@ use self::{
 };
 use crate::{
     build, cargo, duration, privilege,
+    progress::Progress,
     setup::{self, Ready},
     vm::{self, Archive, Image},
 };
@@ -122,7 +123,7 @@ impl Plan {
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     privilege::refuse_sudo("lab")?;
     let plan = Plan::new(options)?;
-    let progress = Progress { start: Instant::now() };
+    let progress = Progress::of("lab");
     let vm_cache = vm::cache_folder()?;
     let cache = vm_cache.join("lab");
     if options.quick && Pair::kept(&cache).is_none() {
@@ -232,17 +233,6 @@ fn cross_check(lab: &Lab<'_>, pair: &Pair) -> Result<()> {
         lab.keep(&shared, cross_check::NAME, &report::cross_check(lab.output, variant))?;
     }
     Ok(())
-}
-
-/// Lines with the time since the start.
-struct Progress {
-    start: Instant,
-}
-
-impl Progress {
-    fn step(&self, text: &str) {
-        println!("lab: {:>6.1}s  {text}", self.start.elapsed().as_secs_f64());
-    }
 }
 
 #[cfg(test)]

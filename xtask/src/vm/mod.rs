@@ -15,7 +15,6 @@ use std::{
     process::ExitCode,
     sync::Mutex,
     thread,
-    time::Instant,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -23,6 +22,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use self::{kernels::Kernel, scenario::Scenario};
 use crate::{
     privilege,
+    progress::Progress,
     setup::{self, Ready},
     tee::Notes,
 };
@@ -95,7 +95,7 @@ struct Run {
 
 fn boot_all(ready: &Ready, options: &Options) -> Result<Notes> {
     let selected = scenario::select(&options.kernels, options.scenario.as_deref())?;
-    let progress = Progress { start: Instant::now() };
+    let progress = Progress::of("vm");
     let cache = cache_folder()?;
     let logs = cache.join("logs");
     fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
@@ -232,7 +232,7 @@ fn title(kernel: &Kernel, scenario: &Scenario) -> String {
 /// Prints all verdicts, the figures, and last what failed.
 fn conclude(done: &[Run], progress: &Progress) -> Result<Notes> {
     let mut notes = Notes::default();
-    println!("\nvm: summary after {:.0} s", progress.start.elapsed().as_secs_f64());
+    println!("\nvm: summary after {:.0} s", progress.elapsed().as_secs_f64());
     for run in done {
         println!("vm: {}", run.verdict());
         let Ok(outcome) = &run.outcome else { continue };
@@ -286,17 +286,6 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
     let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let base = base.or_else(|| env::home_dir().map(|home| home.join(".cache")));
     Ok(base.with_context(|| format!("no home folder; name one in {CACHE_VARIABLE}"))?.join("rstat-probe/vm"))
-}
-
-/// Lines with the time since the start.
-struct Progress {
-    start: Instant,
-}
-
-impl Progress {
-    fn step(&self, text: &str) {
-        println!("vm: {:>6.1}s  {text}", self.start.elapsed().as_secs_f64());
-    }
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use rstat_probe_report::load_result::{HogsResult, LoadResult, SCHEMA};
+use rstat_probe_report::load_result::{HogsResult, LoadResult};
 
 use self::counters::{Counted, Counters};
 pub(crate) use self::spawner::{SpawnerArgs, spawner_main};
 use super::cpus;
-use super::ending::{check_duration, now, wait};
+use super::ending::{check_duration, nanoseconds, now, wait};
 use super::memcg::Memcg;
 use super::memory::available;
 use super::mounts::Mounts;
@@ -67,17 +67,8 @@ pub(crate) fn run(options: &HogsOptions, stop: &AtomicBool) -> anyhow::Result<Lo
         log::warn!("{error:#}");
     }
     Ok(LoadResult {
-        schema: SCHEMA.to_owned(),
-        kind: "hogs".to_owned(),
-        started,
-        duration_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
-        cgroup_version: version,
-        cgroup,
-        stat_reader: None,
         hogs: Some(result),
-        sendfile: None,
-        charge: None,
-        ended_by,
+        ..LoadResult::without_figures("hogs", (started, nanoseconds(elapsed)), (version, cgroup), ended_by)
     })
 }
 
