@@ -1,4 +1,5 @@
-//! Which kernel boots when: in turns, so that whatever changes on the host meanwhile meets all of them.
+//! Which kernel boots when: in turns, so that whatever changes on the host meanwhile meets all of them, and every other
+//! round backwards, so that none is always first, or always beside the same one.
 
 use super::variant::Variant;
 
@@ -34,9 +35,13 @@ impl Turn {
     }
 }
 
-/// A B A B ..., with the control A B C A B C ....
+/// A B B A ..., with the control A B C C B A ....
 pub(crate) fn turns(series: &[&'static Series], rounds: u32) -> Vec<Turn> {
-    (1..=rounds).flat_map(|round| series.iter().map(move |series| Turn { series, round })).collect()
+    let of_round = |round| {
+        let turns = series.iter().map(move |series| Turn { series, round });
+        if round % 2 == 1 { turns.collect::<Vec<_>>() } else { turns.rev().collect() }
+    };
+    (1..=rounds).flat_map(of_round).collect()
 }
 
 #[cfg(test)]
@@ -49,7 +54,7 @@ mod tests {
             |series: &[&'static Series]| -> Vec<String> { turns(series, 2).iter().map(Turn::name).collect() };
         assert_eq!(
             names(&[&SERIES[0], &SERIES[1]]),
-            ["1-under-contention", "1-every-cpu", "2-under-contention", "2-every-cpu"]
+            ["1-under-contention", "1-every-cpu", "2-every-cpu", "2-under-contention"]
         );
         let all: Vec<&Series> = SERIES.iter().collect();
         assert_eq!(names(&all)[2], "1-under-contention-again");

@@ -29,6 +29,8 @@ struct Measure {
     interval: Option<[f64; 2]>,
     max: [Option<f64>; 2],
     is_replicated: bool,
+    /// The least p of its tests, corrected for how many it has.
+    p: Option<f64>,
 }
 
 /// The metric that the patch is about, the one that tells its price, and what stands for the load's own rate.
@@ -38,6 +40,8 @@ const LOAD: &str = "load.";
 const LATENCY: &str = "load.latency";
 const NO_DIFFERENCE: &str = "no difference";
 const NOT_ENOUGH: &str = "not enough data";
+/// How often a lab may call a kernel different from itself, over all that it compares.
+const FALSE_ALARMS: f64 = 0.05;
 
 impl Figures {
     /// Reads the JSON of `rstat-probe compare`.
@@ -100,7 +104,26 @@ impl Measure {
             }),
             max: both(&max),
             is_replicated: measure["level"] == "run",
+            p: measure["tests"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|test| test["adjusted_p"].as_f64())
+                .reduce(f64::min),
         }
+    }
+
+    /// Whether a kernel against itself may look like this, and what is said of it. Each of the `alike` comparisons of a
+    /// lab has its own chance of a false alarm: only what is too rare for all of them together (Bonferroni) is one.
+    fn is_same(&self, alike: usize) -> (bool, String) {
+        // Where hardly anything happened, as of a lock that is not contended, there is no difference either.
+        if [NO_DIFFERENCE, NOT_ENOUGH].contains(&self.verdict.as_str()) {
+            return (true, self.verdict.clone());
+        }
+        let Some(p) = self.p else { return (false, self.verdict.clone()) };
+        let by_chance = p * alike as f64 > FALSE_ALARMS;
+        let chance = if by_chance { ", which is chance among so many" } else { "" };
+        (by_chance, format!("{} (p = {p:.4} in one of {alike} comparisons{chance})", self.verdict))
     }
 
     fn is_surely_lower(&self) -> bool {
@@ -120,6 +143,14 @@ struct Row {
     load: &'static Load,
     pair: Figures,
     control: Option<Figures>,
+}
+
+impl Row {
+    /// The baseline against itself. One boot a side says nothing of how much boots differ.
+    fn control(&self) -> impl Iterator<Item = &Measure> {
+        let measures = self.control.iter().flat_map(|control| &control.measures);
+        measures.filter(|measure| measure.is_replicated)
+    }
 }
 
 /// One thing that must be so, and whether it is.
@@ -147,6 +178,7 @@ impl Table {
     fn checks(&self) -> Vec<Check> {
         let [baseline, candidate] = Variant::BOTH;
         let mut checks = Vec::new();
+        let alike = self.rows.iter().flat_map(Row::control).filter(|measure| measure.p.is_some()).count();
         for row in &self.rows {
             let load = row.load.name;
             let mut check =
@@ -166,13 +198,9 @@ impl Table {
             if let (Some(irqs_off), true) = (pair.measure(IRQS_OFF), row.load.flushes_always) {
                 check(irqs_off.is_surely_lower(), format!("mean of irqs_off {}", changed(irqs_off)));
             }
-            let control = row.control.iter().flat_map(|control| &control.measures);
-            // One boot a side says nothing of how much boots differ.
-            for measure in control.filter(|measure| measure.is_replicated) {
-                let (name, verdict) = (&measure.name, &measure.verdict);
-                // Where hardly anything happened, as of a lock that is not contended, there is no difference either.
-                let same = [NO_DIFFERENCE, NOT_ENOUGH].contains(&verdict.as_str());
-                check(same, format!("the baseline against itself, {name}: {verdict}"));
+            for measure in row.control() {
+                let (holds, verdict) = measure.is_same(alike);
+                check(holds, format!("the baseline against itself, {}: {verdict}", measure.name));
             }
         }
         for (variant, fit) in &self.fits {

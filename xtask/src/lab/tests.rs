@@ -99,6 +99,6 @@ fn all_boots_are_done_in_order_and_none_after_a_failure() {
         }
         Ok(())
     });
-    assert_eq!(error.unwrap_err().to_string(), "2-under-contention broke");
+    assert_eq!(error.unwrap_err().to_string(), "2-under-contention-again broke");
     assert_eq!(begun.into_inner().unwrap(), 4);
 }

@@ -82,6 +82,30 @@ fn what_is_not_as_expected_is_said() {
 }
 
 #[test]
+fn a_false_alarm_is_one_among_all_comparisons() {
+    let with_p = |p: f64| {
+        let mut comparison = comparison(["under contention"; 2], [30.0, 29.5], [-0.1, 0.1], "no_difference");
+        for measure in comparison["measures"].as_array_mut().unwrap() {
+            measure["tests"] = json!([{"adjusted_p": 0.9}, {"adjusted_p": 0.7}]);
+        }
+        comparison["measures"][3]["verdict"]["outcome"] = json!("worse");
+        comparison["measures"][3]["tests"] = json!([{"adjusted_p": 0.9}, {"adjusted_p": p}]);
+        table(patch([-0.8, -0.7]), Some(Figures::of(&comparison).unwrap()))
+    };
+    // Four comparisons: 1.25 % each.
+    let chance = with_p(0.02);
+    assert!(chance.is_as_expected());
+    let line =
+        "load.accesses_per_second: worse (p = 0.0200 in one of 4 comparisons, which is chance among so many)";
+    assert!(chance.page("", "").contains(line));
+    let real = with_p(0.01);
+    assert!(!real.is_as_expected());
+    assert!(
+        real.page("", "").contains("load.accesses_per_second: worse (p = 0.0100 in one of 4 comparisons)")
+    );
+}
+
+#[test]
 fn one_boot_a_side_is_no_control() {
     let mut json = comparison(["under contention"; 2], [30.0; 2], [-0.1, 0.1], "better");
     for measure in json["measures"].as_array_mut().unwrap() {
