@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod apt;
+mod bench;
 mod build;
 mod cargo;
 mod demo;
@@ -42,6 +43,8 @@ enum Command {
     Test,
     /// Boots Debian's kernels from 5.10 to the newest in emulated machines and tests the tool there
     Vm(vm::Options),
+    /// Measures what measuring costs on this machine, beside other tools
+    Bench(bench::Options),
     /// Builds two kernels that differ in the yield only, runs the loads on both in turns, compares
     Lab(lab::Options),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test => test::run(),
         Command::Vm(options) => vm::run(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Lab(options) => lab::run(&options),
     };
     result.unwrap_or_else(|error| {

@@ -18,6 +18,8 @@ use crate::{
 pub(crate) enum Scope {
     /// What a build needs.
     Build,
+    /// And what it is measured beside.
+    Bench,
     /// And what the VM kernel matrix needs.
     Machines,
     /// And what building kernels needs.
@@ -58,10 +60,12 @@ pub(crate) fn run(scope: Scope) -> Result<Ready> {
     found("bpf-linker", &ready.linker.describe());
     if scope == Scope::Everything {
         found("eBPF clippy", &clippy(&log, &ready.toolchain));
+    }
+    if matches!(scope, Scope::Everything | Scope::Bench) {
         found("perf", &perf(&log));
         found("bpftrace", &bpftrace(&log));
     }
-    if scope != Scope::Build {
+    if !matches!(scope, Scope::Build | Scope::Bench) {
         found("QEMU", &qemu(&log));
     }
     if scope == Scope::Lab {

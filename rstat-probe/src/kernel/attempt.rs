@@ -68,9 +68,7 @@ pub(super) fn start(plan: &AttachPlan, names: Option<&Names>, options: Options) 
     let mut not_used = plan.not_used.clone();
     let mut first_error = None;
     let memory = MemoryLimit::lift();
-    // One loader for all attempts: making one parses the kernel's BTF, like it or not.
-    let mut loader = EbpfLoader::new();
-    loader.btf(None); // nothing to relocate
+    let mut loader = loader_without_btf();
     for strategy in &plan.strategies {
         match start_strategy(&mut loader, plan, strategy, names, options, &memory, &mut not_used) {
             Ok(mut session) => {
@@ -81,6 +79,21 @@ pub(super) fn start(plan: &AttachPlan, names: Option<&Names>, options: Options) 
         }
     }
     Err(first_error.unwrap_or_else(|| anyhow::anyhow!("the plan has no hooks")))
+}
+
+/// A loader that has not read the kernel's BTF: there is nothing to relocate, and it would take three times the memory
+/// of everything else. aya 0.14 reads it whenever a loader is made, and goes on without it where it cannot be opened;
+/// so for this moment nothing can be opened. This thread is the only one, and the limit is of new files alone.
+fn loader_without_btf() -> EbpfLoader<'static> {
+    let before = getrlimit(Resource::Nofile);
+    let limited = setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before });
+    let mut loader = EbpfLoader::new();
+    if limited.is_ok() {
+        // Back to what it was, which is always allowed.
+        let _ = setrlimit(Resource::Nofile, before);
+    }
+    loader.btf(None);
+    loader
 }
 
 /// Kernels before 5.11 count maps as locked memory. The limit is put back on drop: the command that

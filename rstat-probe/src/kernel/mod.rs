@@ -11,6 +11,8 @@ mod kallsyms;
 mod locks;
 mod name_set;
 mod names;
+#[cfg(test)]
+mod object_tests;
 pub(crate) mod plan;
 pub(crate) mod reader;
 pub(crate) mod session;
