@@ -10,15 +10,15 @@ const TOOLCHAIN_VARIABLE: &str = "RSTAT_PROBE_BPF_TOOLCHAIN";
 
 fn main() -> anyhow::Result<()> {
     println!("cargo:rerun-if-env-changed={TOOLCHAIN_VARIABLE}");
-    let package = cargo_metadata::MetadataCommand::new()
-        .no_deps()
-        .exec()
-        .context("cargo metadata")?
-        .packages
-        .into_iter()
-        .find(|package| package.name.as_str() == "rstat-probe-ebpf")
-        .ok_or_else(|| anyhow!("package rstat-probe-ebpf not found in the workspace"))?;
-    let root_dir = package.manifest_path.parent().context("the eBPF package has no folder")?;
+    let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+    let folder = |name: &str| {
+        let package = metadata.packages.iter().find(|package| package.name.as_str() == name);
+        let package = package.ok_or_else(|| anyhow!("package {name} not found in the workspace"))?;
+        package.manifest_path.parent().with_context(|| format!("the package {name} has no folder"))
+    };
+    let root_dir = folder("rstat-probe-ebpf")?;
+    // Both sides of the maps are built from it. aya-build looks at the eBPF package alone.
+    println!("cargo:rerun-if-changed={}", folder("rstat-probe-common")?);
 
     let toolchain = toolchain()?;
     if !has_source(&toolchain) {
