@@ -14,6 +14,9 @@ use crate::slots::SLOTS;
 /// Elements of `SECTIONS`, `CPU_LOCKS` and `FLUSHES`.
 pub const BUFFERS: u32 = 2;
 
+/// Threads that may wait or flush at the same time, unless user space says something else before load.
+pub const THREADS: u32 = 16384;
+
 /// One histogram of one CPU, times in ns. The number of events is the sum of the slots plus
 /// `overflow`; it is not stored twice.
 #[repr(C)]
@@ -48,8 +51,9 @@ pub struct OpenSection {
     pub flush_start: u64,
     /// When the walk ended whose section ended with it, see [`SectionStats::unseen_hold`].
     pub walk_end: u64,
-    /// Thread id of the owner.
-    pub thread: u32,
+    /// What the release must have in common with the acquisition. By tracepoints: the address of the cgroup, which both
+    /// have as an argument. By functions: the thread id.
+    pub owner: u64,
     /// The tracepoint's `cpu` argument: the CPU whose counters are flushed, or -1.
     pub cpu: i32,
     /// 1 when the acquisition had to wait.
@@ -63,8 +67,6 @@ pub struct OpenSection {
     pub subsystem: u32,
     /// Thread id of the reader of `cpu.stat` that began on this CPU, 0 for none.
     pub reader: u32,
-    /// Always 0: no padding in map values.
-    pub reserved: u32,
 }
 
 /// Index into `OPEN`: the main and the per-CPU locks nest.
@@ -86,17 +88,17 @@ impl OpenKind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LockStats {
-    /// Acquisitions.
-    pub acquisitions: u64,
-    /// Acquisitions that had to wait.
-    pub contended: u64,
+    /// Acquisitions whose section is in no histogram, because of one of the losses below.
+    pub lost: u64,
+    /// Those of them that had to wait.
+    pub lost_contended: u64,
     /// Releases whose acquisition lies before the measurement.
     pub open_at_start: u64,
     /// Before the measurement: contended acquisitions whose wait has no known begin.
     pub unknown_waits_before: u64,
     /// Lost: contended acquisitions whose wait has no known begin.
     pub wait_start_missing: u64,
-    /// Lost: releases by another thread than the owner.
+    /// Lost: releases by another than the owner, see [`OpenSection::owner`].
     pub task_mismatch: u64,
     /// Lost: acquisitions while this CPU already was in a section.
     pub section_overwritten: u64,
@@ -143,12 +145,27 @@ pub const SUBSYSTEMS: usize = 18;
 pub struct SectionStats {
     /// Finished updates. First field on purpose, see above.
     pub updates_ended: u64,
-    /// The locks themselves.
-    pub lock: LockStats,
     /// Releases inside a flush: with `cpu >= 0`, or inside the walk.
     pub yields: u64,
     /// Flushes that ended.
     pub flushes: u64,
+    /// Flushes whose begin was put into `FLUSH_BEGINS`.
+    pub flushes_begun: u64,
+    /// Those of them that have ended.
+    pub flushes_closed: u64,
+    /// Sections that did not wait: hold of the lock and IRQs off at once. They are nearly all, and one histogram
+    /// costs half of two. It stands here because what every section writes is to be in few cache lines.
+    pub plain: WireHistogram,
+    /// Flushes that were not timed by the flush function's own programs.
+    pub flush: WireHistogram,
+    /// IRQs off of sections that waited: wait and hold of one acquisition.
+    pub irqs_off: WireHistogram,
+    /// Wait for the lock.
+    pub lock_wait: WireHistogram,
+    /// Hold of the lock of sections that waited.
+    pub lock_hold: WireHistogram,
+    /// The locks themselves.
+    pub lock: LockStats,
     /// Flush ends whose begin lies before the measurement.
     pub flush_open_at_start: u64,
     /// Lost: begins of flushes that found the map full.
@@ -164,14 +181,6 @@ pub struct SectionStats {
     pub unseen_hold: u64,
     /// By lock, from 6.16 on and where function hooks attach.
     pub subsystems: [SubsystemStats; SUBSYSTEMS],
-    /// IRQs off: wait and hold of one acquisition.
-    pub irqs_off: WireHistogram,
-    /// Wait for the lock.
-    pub lock_wait: WireHistogram,
-    /// Hold of the lock.
-    pub lock_hold: WireHistogram,
-    /// Flushes that were not timed by the flush function's own programs.
-    pub flush: WireHistogram,
     /// Begun updates. Last field on purpose.
     pub updates_begun: u64,
 }
@@ -245,6 +254,89 @@ pub struct WaitKey {
     pub kind: u32,
 }
 
+/// Value of `FLUSH_BEGINS`, an array that is indexed by the low bits of the thread id: thread id and begin of a flush in
+/// one word, so that nothing is ever half written. 0 is none.
+///
+/// A thread whose place another one has goes into `FLUSH_STARTS`. Times are kept modulo 2^42 ns, 73 minutes.
+pub mod flush_begin {
+    /// The kernel's ids are below (`PID_MAX_LIMIT` in include/linux/threads.h).
+    const THREAD_BITS: u32 = 22;
+    const TIME: u64 = u64::MAX >> THREAD_BITS;
+
+    /// Elements of an array for so many threads: a power of two.
+    #[must_use]
+    pub const fn places(threads: u32) -> u32 {
+        // The kernel has no more ids.
+        let most = 1 << THREAD_BITS;
+        if threads < most { threads.next_power_of_two() } else { most }
+    }
+
+    /// Where the flush of a thread is kept in an array of `places`.
+    #[inline]
+    #[must_use]
+    pub const fn place(thread: u32, places: u32) -> u32 {
+        thread & (places - 1)
+    }
+
+    /// The word of a thread whose flush began at `begin`, CLOCK_MONOTONIC ns.
+    #[inline]
+    #[must_use]
+    pub const fn word(thread: u32, begin: u64) -> u64 {
+        begin << THREAD_BITS | thread as u64 & ((1 << THREAD_BITS) - 1)
+    }
+
+    /// Whether a thread may use a place with this word.
+    #[inline]
+    #[must_use]
+    pub const fn is_free(word: u64, thread: u32) -> bool {
+        word == 0 || is_of(word, thread)
+    }
+
+    /// Whether the word is of this thread.
+    #[inline]
+    #[must_use]
+    pub const fn is_of(word: u64, thread: u32) -> bool {
+        word != 0 && (word ^ thread as u64) & ((1 << THREAD_BITS) - 1) == 0
+    }
+
+    /// Length in ns of a flush that ended at `end`, CLOCK_MONOTONIC ns.
+    #[inline]
+    #[must_use]
+    pub const fn length(word: u64, end: u64) -> u64 {
+        end.wrapping_sub(word >> THREAD_BITS) & TIME
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn what_was_put_in_comes_out(thread in 0..1u32 << 22, begin in 1..1u64 << 60, length_ns in 0..1u64 << 42) {
+                let word = word(thread, begin);
+                prop_assume!(word != 0);
+                prop_assert!(is_of(word, thread) && is_free(word, thread));
+                prop_assert_eq!(length(word, begin + length_ns), length_ns);
+            }
+
+            #[test]
+            fn the_place_of_another_is_not_free(thread in 0..1u32 << 22, other in 0..1u32 << 22, begin in 1..1u64 << 42) {
+                prop_assume!(thread != other);
+                prop_assert!(!is_free(word(thread, begin), other) && !is_of(word(thread, begin), other));
+            }
+        }
+
+        #[test]
+        fn an_empty_place_is_of_nobody() {
+            assert!(is_free(0, 0) && is_free(0, 7) && !is_of(0, 0) && !is_of(0, 7));
+            assert_eq!((place(1 << 16 | 5, 1 << 16), place(7, 1)), (5, 0));
+            assert_eq!([0, 1, 2, 3, 16384, u32::MAX].map(places), [1, 1, 2, 4, 16384, 1 << 22]);
+        }
+    }
+}
+
 /// Value of `FLUSH_STARTS`, which is keyed by thread id.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +360,7 @@ pub struct FlushStart {
     pub cached_on: u32,
 }
 
-/// Value of the one element of `CONTROL`, written by user space.
+/// The global `CONTROL`, which is all of the map `.bss`, written by user space.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
@@ -285,9 +377,9 @@ const _: () = {
     assert!(
         size_of::<SectionStats>()
             == size_of::<LockStats>()
-                + 8 * 10
+                + 8 * 12
                 + SUBSYSTEMS * size_of::<SubsystemStats>()
-                + 4 * size_of::<WireHistogram>()
+                + 5 * size_of::<WireHistogram>()
     );
     assert!(size_of::<CpuLockStats>() == size_of::<LockStats>() + 8 * 2 + 2 * size_of::<WireHistogram>());
     assert!(size_of::<FlushStats>() == 8 * 2 + size_of::<WireHistogram>() + 8);

@@ -9,7 +9,7 @@ use rstat_probe_common::wire::{OpenKind, WaitKind};
 
 use crate::{
     maps::{CPU_LOCKS, OPEN, control},
-    section::{on_contended, on_locked, on_unlock},
+    section::{Acquired, on_contended, on_locked, on_unlock},
     timing::{now, record, take_wait_start},
 };
 
@@ -17,11 +17,15 @@ use crate::{
 fn locked(kind: WaitKind, cgroup: *const u8, cpu: i32, contended: bool) {
     let wait_start = if contended { take_wait_start(kind) } else { 0 };
     let control = control();
-    let Some(stats) = CPU_LOCKS.get_ptr_mut(control.buffer) else { return };
     let Some(open) = OPEN.get_ptr_mut(OpenKind::Cpu as u32) else { return };
-    // SAFETY: this CPU's elements; IRQs are off, so no other writer runs.
-    let (stats, open) = unsafe { (&mut *stats, &mut *open) };
-    on_locked(&mut stats.lock, open, control.armed != 0, wait_start, cgroup, cpu, contended);
+    // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
+    let open = unsafe { &mut *open };
+    let acquired = Acquired { wait_start, owner: cgroup as u64, cpu, contended };
+    on_locked(open, control.armed != 0, &acquired, cgroup, || {
+        let stats = CPU_LOCKS.get_ptr_mut(control.buffer)?;
+        // SAFETY: as above.
+        Some(unsafe { &raw mut (*stats).lock })
+    });
 }
 
 #[inline(always)]
@@ -32,7 +36,8 @@ fn unlock(cgroup: *const u8) {
     let Some(open) = OPEN.get_ptr_mut(OpenKind::Cpu as u32) else { return };
     // SAFETY: this CPU's elements; IRQs are off, so no other writer runs.
     let (stats, open) = unsafe { (&mut *stats, &mut *open) };
-    let Some(section) = on_unlock(&mut stats.lock, open, control.armed != 0, end, cgroup) else { return };
+    let section = on_unlock(&mut stats.lock, open, control.armed != 0, end, cgroup as u64, cgroup);
+    let Some(section) = section else { return };
     stats.updates_begun += 1;
     // SAFETY: fields of this CPU's element, see above.
     unsafe {

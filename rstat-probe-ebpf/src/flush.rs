@@ -12,13 +12,14 @@ use aya_ebpf::{
     programs::{FEntryContext, FExitContext, ProbeContext, RetProbeContext},
 };
 use rstat_probe_common::wire::{
-    FlushStart, OpenSection, SUBSYSTEM_BASE, SUBSYSTEM_FIRST, SUBSYSTEM_UNKNOWN, SectionStats,
+    FlushStart, OpenSection, SUBSYSTEM_BASE, SUBSYSTEM_FIRST, SUBSYSTEM_UNKNOWN, SectionStats, flush_begin,
 };
 
 use crate::{
     label,
     maps::{
-        CSS_SS, FIRST_CPU, FLUSH_BY_FUNCTION, FLUSH_STARTS, FLUSHES, LABELS, LAST_CPU, SUBSYS_ID, control,
+        CSS_SS, FIRST_CPU, FLUSH_BEGINS, FLUSH_BY_FUNCTION, FLUSH_PLACES, FLUSH_STARTS, FLUSHES, LABELS,
+        LAST_CPU, SUBSYS_ID, control,
     },
     report::{Fault, fault},
     section::Ended,
@@ -48,7 +49,6 @@ pub(crate) fn on_section_end(
     let first = section.open.cpu == FIRST_CPU.load();
     let last = cpu == LAST_CPU.load();
     let by_function = FLUSH_BY_FUNCTION.load() != 0;
-    let thread = section.open.thread;
     if first && last && !by_function {
         // One section is the whole flush: nothing to remember.
         stats.flushes += 1;
@@ -56,6 +56,10 @@ pub(crate) fn on_section_end(
         unsafe { record(&raw mut stats.flush, section.end - section.begin) };
         return;
     }
+    if !first && !last && LABELS.load() == 0 {
+        return;
+    }
+    let thread = thread();
     if first && !begin_at_tracepoint(stats, thread, section.begin, by_function) {
         stats.flush_map_full += 1;
         fault(Fault::FlushNotStored, cgroup, thread);
@@ -73,6 +77,19 @@ pub(crate) fn on_section_end(
 /// Remembers a flush that began at `begin`; false when the map takes no more.
 #[inline(always)]
 fn begin_at_tracepoint(stats: &mut SectionStats, thread: u32, begin: u64, by_function: bool) -> bool {
+    if !by_function
+        && let Some(place) = FLUSH_BEGINS.get_ptr_mut(flush_begin::place(thread, FLUSH_PLACES.load()))
+    {
+        // SAFETY: the word is read and written at once. Two threads that share the place and come at the same moment
+        // may both find it free: then one of their ends finds no begin, which is counted.
+        unsafe {
+            if flush_begin::is_free(place.read_volatile(), thread) {
+                place.write_volatile(flush_begin::word(thread, begin));
+                stats.flushes_begun += 1;
+                return true;
+            }
+        }
+    }
     if by_function && let Some(start) = FLUSH_STARTS.get_ptr_mut(thread) {
         // SAFETY: only this thread writes the element of its key.
         let start = unsafe { &mut *start };
@@ -110,6 +127,21 @@ fn length(start: &FlushStart) -> u64 {
 
 #[inline(always)]
 fn end_at_tracepoint(stats: &mut SectionStats, thread: u32, end: u64) {
+    if FLUSH_BY_FUNCTION.load() == 0
+        && let Some(place) = FLUSH_BEGINS.get_ptr_mut(flush_begin::place(thread, FLUSH_PLACES.load()))
+    {
+        // SAFETY: as in `begin_at_tracepoint`; this CPU's element, IRQs off.
+        unsafe {
+            let word = place.read_volatile();
+            if flush_begin::is_of(word, thread) {
+                place.write_volatile(0);
+                stats.flushes_closed += 1;
+                stats.flushes += 1;
+                record(&raw mut stats.flush, flush_begin::length(word, end));
+                return;
+            }
+        }
+    }
     let Some(start) = FLUSH_STARTS.get_ptr_mut(thread) else {
         stats.flush_open_at_start += 1;
         return;

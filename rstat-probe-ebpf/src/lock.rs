@@ -8,7 +8,7 @@ use rstat_probe_common::wire::{OpenKind, OpenSection, SectionStats, WaitKind};
 use crate::{
     flush,
     maps::{BY_THREAD, EXACT_SPIN, OPEN, OPEN_BY_THREAD, SECTIONS, control},
-    section::{Ended, on_contended, on_locked, on_unlock},
+    section::{Acquired, Ended, on_contended, on_locked, on_unlock},
     timing::{now, record, take_wait_start, thread},
 };
 
@@ -18,25 +18,25 @@ const NO_SECTION: OpenSection = OpenSection {
     spin_start: 0,
     flush_start: 0,
     walk_end: 0,
-    thread: 0,
+    owner: 0,
     cpu: 0,
     contended: 0,
     ends_with_walk: 0,
     flush_thread: 0,
     subsystem: 0,
     reader: 0,
-    reserved: 0,
 };
 
 #[inline(always)]
 fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
     let wait_start = if contended { take_wait_start(WaitKind::Main) } else { 0 };
     let control = control();
-    let Some(stats) = SECTIONS.get_ptr_mut(control.buffer) else { return };
-    // SAFETY: this CPU's element; IRQs are off, so no other writer runs. On PREEMPT_RT one may,
-    // but then not of the same words.
-    let stats = unsafe { &mut *stats };
     let armed = control.armed != 0;
+    let stats = || {
+        let stats = SECTIONS.get_ptr_mut(control.buffer)?;
+        // SAFETY: this CPU's element.
+        Some(unsafe { &raw mut (*stats).lock })
+    };
     let open = if BY_THREAD.load() == 0 {
         OPEN.get_ptr_mut(OpenKind::Main as u32)
     } else {
@@ -47,14 +47,25 @@ fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
         } else if OPEN_BY_THREAD.insert(thread, NO_SECTION, u64::from(BPF_NOEXIST)).is_err() {
             // Either there still is a section, whose release was not seen, or the map is full of
             // such.
-            stats.lock.section_overwritten += 1;
+            if let Some(stats) = stats() {
+                // SAFETY: this CPU's element. On PREEMPT_RT another writer may run, but of no word of this program.
+                unsafe {
+                    (*stats).section_overwritten += 1;
+                    (*stats).lost += 1;
+                }
+            }
             let _ = OPEN_BY_THREAD.insert(thread, NO_SECTION, 0);
         }
         OPEN_BY_THREAD.get_ptr_mut(thread)
     };
     let Some(open) = open else {
-        if !armed && contended && wait_start == 0 {
-            stats.lock.unknown_waits_before += 1;
+        if !armed
+            && contended
+            && wait_start == 0
+            && let Some(stats) = stats()
+        {
+            // SAFETY: as above.
+            unsafe { (*stats).unknown_waits_before += 1 };
         }
         return;
     };
@@ -64,7 +75,8 @@ fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
         // Of an acquisition before all programs were there.
         open.spin_start = 0;
     }
-    on_locked(&mut stats.lock, open, armed, wait_start, cgroup, cpu, contended);
+    let acquired = Acquired { wait_start, owner: cgroup as u64, cpu, contended };
+    on_locked(open, armed, &acquired, cgroup, stats);
 }
 
 #[inline(always)]
@@ -72,7 +84,8 @@ fn unlock(cgroup: *const u8, cpu: i32) {
     let end = now();
     let control = control();
     let Some(stats) = SECTIONS.get_ptr_mut(control.buffer) else { return };
-    // SAFETY: as in `locked`.
+    // SAFETY: this CPU's element; IRQs are off, so no other writer runs. On PREEMPT_RT one may,
+    // but then not of the same words.
     let stats = unsafe { &mut *stats };
     let armed = control.armed != 0;
     let by_thread = BY_THREAD.load() != 0;
@@ -89,7 +102,7 @@ fn unlock(cgroup: *const u8, cpu: i32) {
     };
     // SAFETY: as in `locked`.
     let open = unsafe { &mut *open };
-    if let Some(section) = on_unlock(&mut stats.lock, open, armed, end, cgroup) {
+    if let Some(section) = on_unlock(&mut stats.lock, open, armed, end, cgroup as u64, cgroup) {
         stats.updates_begun += 1;
         record_section(stats, &section);
         if cpu >= 0 {
@@ -108,6 +121,10 @@ fn unlock(cgroup: *const u8, cpu: i32) {
 pub(crate) fn record_section(stats: &mut SectionStats, section: &Ended) {
     // SAFETY: fields of this CPU's element, written by nobody else meanwhile.
     unsafe {
+        if section.is_plain() {
+            record(&raw mut stats.plain, section.hold());
+            return;
+        }
         record(&raw mut stats.lock_hold, section.hold());
         // On PREEMPT_RT IRQs stay on.
         if BY_THREAD.load() == 0

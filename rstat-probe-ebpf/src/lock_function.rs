@@ -15,7 +15,7 @@ use crate::{
     lock::record_section,
     maps::{FLUSH_BY_FUNCTION, FLUSH_STARTS, INFER_END, State, is_main_lock, state},
     report::{Fault, fault},
-    section::{on_locked, on_unlock},
+    section::{Acquired, on_locked, on_unlock},
     timing::{now, thread},
     walk::bound,
 };
@@ -32,12 +32,12 @@ fn on_acquired() {
     if INFER_END.load() != 0 && open.walk_end != 0 {
         bound(stats, open, came_at(spin));
     }
-    if INFER_END.load() != 0 && open.start != 0 && open.flush_start != 0 && open.thread == thread {
+    if INFER_END.load() != 0 && open.start != 0 && open.flush_start != 0 && open.owner == u64::from(thread) {
         // The walk gave the lock up and this thread went on at once.
         on_yield(stats, open, armed, came_at(spin));
     }
     open.flush_start = resumed_flush(thread);
-    begin_section(stats, open, armed, spin);
+    begin_section(stats, open, armed, spin, thread);
 }
 
 /// When this CPU came to the lock that it got just now: begin of its spin, 0 for none.
@@ -48,8 +48,16 @@ pub(crate) fn came_at(spin: u64) -> u64 {
 
 /// Begins a section whose CPU began to spin at `spin`, 0 for not at all.
 #[inline(always)]
-pub(crate) fn begin_section(stats: &mut SectionStats, open: &mut OpenSection, armed: bool, spin: u64) {
-    on_locked(&mut stats.lock, open, armed, spin, NO_CGROUP, -1, spin != 0);
+pub(crate) fn begin_section(
+    stats: &mut SectionStats,
+    open: &mut OpenSection,
+    armed: bool,
+    spin: u64,
+    thread: u32,
+) {
+    let acquired = Acquired { wait_start: spin, owner: thread.into(), cpu: -1, contended: spin != 0 };
+    let stats = &raw mut stats.lock;
+    on_locked(open, armed, &acquired, NO_CGROUP, || Some(stats));
 }
 
 /// Takes the begin of the flush in which the thread gave up the lock, 0 when there is none.
@@ -70,11 +78,12 @@ pub(crate) fn resumed_flush(thread: u32) -> u64 {
 pub(crate) fn on_yield(stats: &mut SectionStats, open: &mut OpenSection, armed: bool, at: u64) {
     let start = open.flush_start;
     open.flush_start = 0;
-    let Some(section) = on_unlock(&mut stats.lock, open, armed, at, NO_CGROUP) else { return };
+    let thread = thread();
+    let section = on_unlock(&mut stats.lock, open, armed, at, thread.into(), NO_CGROUP);
+    let Some(section) = section else { return };
     stats.updates_begun += 1;
     record_section(stats, &section);
     stats.yields += 1;
-    let thread = section.open.thread;
     if FLUSH_STARTS.insert(thread, FlushStart { start, ..UNCALLED }, 0).is_err() {
         stats.flush_map_full += 1;
         fault(Fault::FlushNotStored, NO_CGROUP, thread);
@@ -92,11 +101,13 @@ fn on_released() {
         on_yield(stats, open, armed, end);
         return;
     }
-    let Some(section) = on_unlock(&mut stats.lock, open, armed, end, NO_CGROUP) else { return };
+    let thread = thread();
+    let section = on_unlock(&mut stats.lock, open, armed, end, thread.into(), NO_CGROUP);
+    let Some(section) = section else { return };
     stats.updates_begun += 1;
     record_section(stats, &section);
     if FLUSH_BY_FUNCTION.load() != 0 {
-        on_section_of_function(stats, section.open.thread, end);
+        on_section_of_function(stats, thread, end);
     }
     stats.updates_ended += 1;
 }

@@ -6,16 +6,14 @@ use aya_ebpf::{
     maps::{Array, HashMap, PerCpuArray},
 };
 use rstat_probe_common::wire::{
-    BUFFERS, Control, CpuLockStats, FlushStart, FlushStats, OpenKind, OpenSection, SectionStats, WaitKey,
-    WaitKind, WaitStats,
+    BUFFERS, Control, CpuLockStats, FlushStart, FlushStats, OpenKind, OpenSection, SectionStats, THREADS,
+    WaitKey, WaitKind, WaitStats, flush_begin,
 };
 
-/// Threads that may wait or flush at the same time. User space can raise it before load.
-const THREADS: u32 = 16384;
-
-/// Key 0, written by user space.
-#[map]
-pub(crate) static CONTROL: Array<Control> = Array::with_max_entries(1, 0);
+/// Written by user space. The only one of its kind, so that the map `.bss` is this value: without a key there is
+/// nothing to look up.
+#[unsafe(no_mangle)]
+static mut CONTROL: Control = Control { armed: 0, buffer: 0 };
 
 /// Key: buffer, of this CPU, written by the programs on the main locks.
 #[map]
@@ -53,6 +51,15 @@ pub(crate) static WAIT_STARTS: HashMap<WaitKey, u64> = HashMap::with_max_entries
 /// a flush can move to another CPU between two sections.
 #[map]
 pub(crate) static FLUSH_STARTS: HashMap<u32, FlushStart> = HashMap::with_max_entries(THREADS, 0);
+
+/// Index: `flush_begin::place`; value: `flush_begin::word`. Written at the begin of a flush, cleared at its end, where
+/// the flush function has no programs: a hash would cost as much as everything else together.
+#[map]
+pub(crate) static FLUSH_BEGINS: Array<u64> = Array::with_max_entries(flush_begin::places(THREADS), 0);
+
+/// Elements of `FLUSH_BEGINS`.
+#[unsafe(no_mangle)]
+pub(crate) static FLUSH_PLACES: Global<u32> = Global::new(flush_begin::places(THREADS));
 
 /// The tracepoint's `cpu` argument at the first acquisition of a flush.
 #[unsafe(no_mangle)]
@@ -116,12 +123,9 @@ pub(crate) static KERNFS_NODE_ID: Global<u32> = Global::new(0);
 /// Whether user space wants events counted, and in which buffer.
 #[inline(always)]
 pub(crate) fn control() -> Control {
-    match CONTROL.get_ptr(0) {
-        // SAFETY: user space writes both words at once; a stale read only shifts the begin or
-        // the end of an interval by one event.
-        Some(control) => unsafe { *control },
-        None => Control { armed: 0, buffer: 0 },
-    }
+    // SAFETY: user space writes both words at once; a stale read only shifts the begin or the end of
+    // an interval by one event.
+    unsafe { (&raw const CONTROL).read_volatile() }
 }
 
 /// What the programs with IRQs off work on.

@@ -38,6 +38,12 @@ impl Ended {
         (self.open.wait_start != 0).then(|| self.open.start - self.begin)
     }
 
+    /// Whether it did not wait: then all its times are one.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.open.contended == 0 && self.open.wait_start == 0
+    }
+
     /// Time with IRQs off: wait and hold together. A contended acquisition without a known begin
     /// took longer than its hold: it is counted as lost, not recorded too short.
     #[inline(always)]
@@ -74,52 +80,65 @@ pub(crate) fn on_contended(kind: WaitKind, cgroup: *const u8) {
     }
 }
 
-/// A thread owns a lock; its wait began at `wait_start`, if that is known. IRQs are off.
+/// What an acquisition is.
+pub(crate) struct Acquired {
+    /// Begin of the wait before it, 0 when there was none or it is not known.
+    pub(crate) wait_start: u64,
+    /// See [`OpenSection::owner`].
+    pub(crate) owner: u64,
+    /// The tracepoint's argument.
+    pub(crate) cpu: i32,
+    pub(crate) contended: bool,
+}
+
+/// A thread owns a lock. IRQs are off. `cgroup` is for messages, `stats` where losses are counted: only then is it
+/// looked up.
 #[inline(always)]
 pub(crate) fn on_locked(
-    stats: &mut LockStats,
     open: &mut OpenSection,
     armed: bool,
-    wait_start: u64,
+    acquired: &Acquired,
     cgroup: *const u8,
-    cpu: i32,
-    contended: bool,
+    stats: impl Fn() -> Option<*mut LockStats>,
 ) {
     if !armed {
         open.start = 0;
-        if contended && wait_start == 0 {
-            stats.unknown_waits_before += 1;
+        if acquired.contended
+            && acquired.wait_start == 0
+            && let Some(stats) = stats()
+        {
+            // SAFETY: this CPU's element; IRQs are off, so no other writer runs.
+            unsafe { (*stats).unknown_waits_before += 1 };
         }
         return;
     }
-    let thread = thread();
-    if open.start != 0 {
-        stats.section_overwritten += 1;
-        fault(Fault::SectionOverwritten, cgroup, thread);
-    }
-    stats.acquisitions += 1;
-    if contended {
-        stats.contended += 1;
-        if wait_start == 0 {
-            stats.wait_start_missing += 1;
-            fault(Fault::WaitStartMissing, cgroup, thread);
+    if open.start != 0
+        && let Some(stats) = stats()
+    {
+        // SAFETY: as above.
+        unsafe {
+            (*stats).section_overwritten += 1;
+            (*stats).lost += 1;
+            (*stats).lost_contended += u64::from(open.contended);
         }
+        fault(Fault::SectionOverwritten, cgroup, thread());
     }
-    open.wait_start = wait_start;
-    open.thread = thread;
-    open.cpu = cpu;
-    open.contended = u32::from(contended);
+    open.wait_start = acquired.wait_start;
+    open.owner = acquired.owner;
+    open.cpu = acquired.cpu;
+    open.contended = u32::from(acquired.contended);
     open.ends_with_walk = 0;
     open.start = now();
 }
 
-/// A thread is about to release a lock; `end` is the time. IRQs are still off.
+/// `owner` is about to release a lock; `end` is the time. IRQs are still off.
 #[inline(always)]
 pub(crate) fn on_unlock(
     stats: &mut LockStats,
     current: &mut OpenSection,
     armed: bool,
     end: u64,
+    owner: u64,
     cgroup: *const u8,
 ) -> Option<Ended> {
     let open = *current;
@@ -131,17 +150,23 @@ pub(crate) fn on_unlock(
         return None;
     }
     current.start = 0;
-    let thread = thread();
-    if open.thread != thread {
-        stats.task_mismatch += 1;
-        fault(Fault::TaskMismatch, cgroup, thread);
-        return None;
+    if open.contended != 0 && open.wait_start == 0 {
+        stats.wait_start_missing += 1;
+        fault(Fault::WaitStartMissing, cgroup, thread());
     }
     let begin = if open.wait_start == 0 { open.start } else { open.wait_start };
     let spin = if open.spin_start == 0 { open.start } else { open.spin_start };
-    if end < open.start || open.start < begin || (EXACT_SPIN.load() != 0 && open.start < spin) {
-        stats.clock_backwards += 1;
-        fault(Fault::ClockBackwards, cgroup, thread);
+    let backwards = end < open.start || open.start < begin || (EXACT_SPIN.load() != 0 && open.start < spin);
+    if open.owner != owner || backwards {
+        stats.lost += 1;
+        stats.lost_contended += u64::from(open.contended);
+        if backwards {
+            stats.clock_backwards += 1;
+            fault(Fault::ClockBackwards, cgroup, thread());
+        } else {
+            stats.task_mismatch += 1;
+            fault(Fault::TaskMismatch, cgroup, thread());
+        }
         return None;
     }
     Some(Ended { open, begin, spin, end })

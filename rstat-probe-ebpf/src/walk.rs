@@ -29,7 +29,7 @@ fn on_begin() {
     // SAFETY: IRQs are off.
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
     let thread = thread();
-    if INFER_BEGIN.load() != 0 || open.start == 0 || open.thread != thread {
+    if INFER_BEGIN.load() != 0 || open.start == 0 || open.owner != u64::from(thread) {
         let spin = core::mem::take(&mut open.spin_start);
         if INFER_BEGIN.load() != 0 {
             if open.walk_end != 0 {
@@ -40,7 +40,7 @@ fn on_begin() {
                 stats.lock.section_overwritten += 1;
             }
         }
-        begin_section(stats, open, armed, spin);
+        begin_section(stats, open, armed, spin, thread);
         if !armed {
             open.flush_start = 0;
             return;
@@ -57,7 +57,7 @@ fn on_end() {
     // SAFETY: IRQs are off.
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
     let thread = thread();
-    let in_section = open.start != 0 && open.thread == thread;
+    let in_section = open.start != 0 && open.owner == u64::from(thread);
     let begin = if in_section { open.flush_start } else { resumed_flush(thread) };
     open.flush_start = 0;
     // Of an acquisition inside the walk that was not seen.
@@ -65,7 +65,8 @@ fn on_end() {
     stats.updates_begun += 1;
     end_flush(stats, armed, begin, end);
     if in_section && (open.ends_with_walk != 0 || INFER_END.load() != 0) {
-        if let Some(section) = on_unlock(&mut stats.lock, open, armed, end, core::ptr::null()) {
+        let section = on_unlock(&mut stats.lock, open, armed, end, thread.into(), core::ptr::null());
+        if let Some(section) = section {
             record_section(stats, &section);
         }
         if INFER_END.load() != 0 {
@@ -103,7 +104,7 @@ fn on_switch() {
     let at = now();
     // SAFETY: IRQs are off.
     let Some(State { stats, open, armed }) = (unsafe { state() }) else { return };
-    if open.thread != thread() {
+    if open.owner != u64::from(thread()) {
         return;
     }
     if open.start == 0 {
@@ -148,7 +149,7 @@ fn on_reader_end() {
     // SAFETY: of the words written here only `unseen_hold` has other writers, and they run when
     // this thread leaves the CPU or another one has the lock; `walk_end` is taken by one of them.
     let Some(State { stats, open, .. }) = (unsafe { state() }) else { return };
-    if open.thread == thread() && open.start == 0 {
+    if open.owner == u64::from(thread()) && open.start == 0 {
         bound(stats, open, end);
         open.reader = 0;
     }

@@ -42,6 +42,7 @@ mod guest {
     mod only_hybrid;
     mod only_lockdown;
     mod only_trap;
+    mod programs;
     mod truth;
     mod trylock;
 }

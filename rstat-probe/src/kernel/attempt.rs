@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use aya::{EbpfLoader, programs::ProgramError};
+use rstat_probe_common::wire::{THREADS, flush_begin};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
@@ -23,7 +24,7 @@ const LOG_WARNINGS: u8 = 2;
 
 /// EPERM, ENOTSUPP (of the kernel's own, 524) and EOPNOTSUPP: what is said of trampolines as such,
 /// not of one function.
-const NO_TRAMPOLINES: [i32; 3] = [1, 524, 95];
+pub(super) const NO_TRAMPOLINES: [i32; 3] = [1, 524, 95];
 
 /// What the kernel, or the loader, did not accept.
 pub(super) struct Refused {
@@ -84,7 +85,7 @@ pub(super) fn start(plan: &AttachPlan, names: Option<&Names>, options: Options) 
 /// A loader that has not read the kernel's BTF: there is nothing to relocate, and it would take three times the memory
 /// of everything else. aya 0.14 reads it whenever a loader is made, and goes on without it where it cannot be opened;
 /// so for this moment nothing can be opened. This thread is the only one, and the limit is of new files alone.
-fn loader_without_btf() -> EbpfLoader<'static> {
+pub(super) fn loader_without_btf() -> EbpfLoader<'static> {
     let before = getrlimit(Resource::Nofile);
     let limited = setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before });
     let mut loader = EbpfLoader::new();
@@ -160,6 +161,7 @@ fn start_strategy(
             for map in ["WAIT_STARTS", "FLUSH_STARTS", "OPEN_BY_THREAD"] {
                 loader.map_max_entries(map, threads);
             }
+            loader.map_max_entries("FLUSH_BEGINS", constants.flush_places);
         }
         let refusal = match Session::load(loader, strategy, &groups, names) {
             Ok(mut session) => {
@@ -215,6 +217,7 @@ struct Constants {
     infer_begin: u8,
     infer_end: u8,
     flush_by_function: u8,
+    flush_places: u32,
     locks: [u64; 4],
     css_ss: u32,
     subsys_id: u32,
@@ -237,6 +240,7 @@ impl Constants {
             infer_begin: (globals.inferred == Inferred::Both).into(),
             infer_end: (globals.inferred != Inferred::Nothing).into(),
             flush_by_function: (globals.flush_by_function || has(Feature::Flush)).into(),
+            flush_places: flush_begin::places(options.threads.unwrap_or(THREADS)),
             locks: globals.locks,
             css_ss: label.map_or(0, |(css_ss, _)| css_ss),
             subsys_id: label.map_or(0, |(_, subsys_id)| subsys_id),
@@ -256,6 +260,7 @@ impl Constants {
             .override_global("INFER_BEGIN", &self.infer_begin, true)
             .override_global("INFER_END", &self.infer_end, true)
             .override_global("FLUSH_BY_FUNCTION", &self.flush_by_function, true)
+            .override_global("FLUSH_PLACES", &self.flush_places, true)
             .override_global("LOCKS", &self.locks[..], true)
             .override_global("CSS_SS", &self.css_ss, true)
             .override_global("SUBSYS_ID", &self.subsys_id, true)

@@ -92,11 +92,14 @@ impl<V: Bracketed> PerCpu<V> {
         self.copies().map(field).sum()
     }
 
-    fn histogram(&self, field: impl Fn(&V) -> &WireHistogram) -> anyhow::Result<Histogram> {
+    /// The sum of one or more histograms, over the CPUs.
+    fn histogram<const N: usize>(
+        &self,
+        fields: impl Fn(&V) -> [&WireHistogram; N],
+    ) -> anyhow::Result<Histogram> {
         let mut slots = [0u64; SLOTS];
         let (mut sum, mut overflow, mut max, mut min_inverted, mut count) = (0u128, 0, 0, 0, 0);
-        for copy in self.copies() {
-            let histogram = field(copy);
+        for histogram in self.copies().flat_map(fields) {
             for (total, slot) in slots.iter_mut().zip(&histogram.slots) {
                 *total += slot;
                 count += slot;
@@ -164,7 +167,9 @@ pub(crate) struct Reading {
     pub flush_by_function: Histogram,
     pub cpu_lock_wait: Histogram,
     pub cpu_lock_hold: Histogram,
+    /// Acquisitions whose section has ended, recorded or lost.
     pub sections: u64,
+    /// Those of them that had to wait.
     pub contended: u64,
     pub yields: u64,
     /// Flushes that ended, from [`Reader::read`] those that the programs on sections counted.
@@ -197,7 +202,7 @@ impl Reader {
     pub(crate) fn take(ebpf: &mut Ebpf) -> anyhow::Result<Self> {
         let mut map = |name: &str| ebpf.take_map(name).with_context(|| format!("no map {name}"));
         Ok(Self {
-            control: Array::try_from(map("CONTROL")?)?,
+            control: Array::try_from(map(".bss")?)?,
             state: Control { armed: 0, buffer: 0 },
             open: PerCpuArray::try_from(map("OPEN")?)?,
             open_by_thread: HashMap::try_from(map("OPEN_BY_THREAD")?)?,
@@ -243,16 +248,18 @@ impl Reader {
         let per_cpu = self.wait_losses(&[WaitKind::Cpu, WaitKind::CpuFastpath])?;
         let (sections, cpu_locks, flushes) = (&self.sections, &self.cpu_locks, &self.flushes);
         let flush_map_full = sections.sum(|s| s.flush_map_full);
+        let lock_hold = sections.histogram(|s| [&s.plain, &s.lock_hold])?;
         Ok(Reading {
-            irqs_off: sections.histogram(|s| &s.irqs_off)?,
-            lock_wait: sections.histogram(|s| &s.lock_wait)?,
-            lock_hold: sections.histogram(|s| &s.lock_hold)?,
-            flush_by_tracepoint: sections.histogram(|s| &s.flush)?,
-            flush_by_function: flushes.histogram(|s| &s.flush)?,
-            cpu_lock_wait: cpu_locks.histogram(|s| &s.wait)?,
-            cpu_lock_hold: cpu_locks.histogram(|s| &s.hold)?,
-            sections: sections.sum(|s| s.lock.acquisitions),
-            contended: sections.sum(|s| s.lock.contended),
+            irqs_off: sections.histogram(|s| [&s.plain, &s.irqs_off])?,
+            lock_wait: sections.histogram(|s| [&s.lock_wait])?,
+            sections: lock_hold.count() + sections.sum(|s| s.lock.lost),
+            contended: sections.histogram(|s| [&s.lock_hold])?.count()
+                + sections.sum(|s| s.lock.lost_contended),
+            lock_hold,
+            flush_by_tracepoint: sections.histogram(|s| [&s.flush])?,
+            flush_by_function: flushes.histogram(|s| [&s.flush])?,
+            cpu_lock_wait: cpu_locks.histogram(|s| [&s.wait])?,
+            cpu_lock_hold: cpu_locks.histogram(|s| [&s.hold])?,
             yields: sections.sum(|s| s.yields),
             flushes: sections.sum(|s| s.flushes),
             open_at_start: sections.sum(|s| s.lock.open_at_start),
@@ -301,7 +308,8 @@ impl Reader {
     /// Once nothing is attached any more: adds the flushes whose return was not seen to `reading`
     /// and returns the number of those that had not ended.
     pub(crate) fn close_flushes(&self, reading: &mut Reading) -> u64 {
-        let mut open = 0;
+        let begun = self.sections.sum(|s| s.flushes_begun);
+        let mut open = begun.saturating_sub(self.sections.sum(|s| s.flushes_closed));
         for start in self.flush_starts.iter().filter_map(Result::ok).map(|(_, start)| start) {
             let lasted = start.last_release.saturating_sub(start.start);
             if start.unreturned != 0 {

@@ -249,6 +249,7 @@ impl Session {
                     waits: self.reader.open_waits(),
                     cpu_locks: self.reader.open_sections(OpenKind::Cpu)?,
                 };
+                again.sections += open.sections;
                 return Ok((self.with_flushes(again), open));
             }
             reading = again;
