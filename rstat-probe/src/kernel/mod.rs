@@ -17,3 +17,4 @@ pub(crate) mod plan;
 pub(crate) mod reader;
 pub(crate) mod session;
 pub(crate) mod support;
+pub(crate) mod trampoline;

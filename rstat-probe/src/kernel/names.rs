@@ -83,6 +83,11 @@ impl Names {
         self.tracepoints.iter().any(|other| other == name)
     }
 
+    /// Whether the main locks have theirs.
+    pub(crate) fn has_lock_tracepoints(&self) -> bool {
+        TRACEPOINTS[..3].iter().all(|name| self.tracepoint(name))
+    }
+
     pub(crate) fn function(&self, name: &str) -> bool {
         self.functions.contains_key(name)
     }

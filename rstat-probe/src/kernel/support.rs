@@ -66,6 +66,8 @@ pub(crate) struct KernelSupport {
     pub kprobes: bool,
     /// `kernel.kptr_restrict`; `None` when it cannot be read.
     pub kptr_restrict: Option<u32>,
+    /// Why no function can be hooked, where that was tried out.
+    pub no_function_hooks: Option<String>,
     /// The main rstat locks whose address is known; never with address 0.
     pub locks: Vec<LockAddress>,
     /// Why `locks` is empty, if it is.
@@ -73,8 +75,15 @@ pub(crate) struct KernelSupport {
 }
 
 impl KernelSupport {
-    /// Reads the facts below `root` (`/` but for tests).
+    /// Reads all facts below `root` (`/` but for tests).
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
+        let mut support = Self::without_locks(root)?;
+        support.read_locks(root);
+        Ok(support)
+    }
+
+    /// All facts but the addresses of the locks, which take longer than everything else.
+    pub(crate) fn without_locks(root: &Path) -> anyhow::Result<Self> {
         let line = |path: &str| {
             let path = root.join(path);
             fs::read_to_string(&path)
@@ -112,10 +121,13 @@ impl KernelSupport {
             subsystems: btf.subsystems,
             kprobes: root.join("sys/bus/event_source/devices/kprobe/type").exists(),
             kptr_restrict: line("proc/sys/kernel/kptr_restrict").ok().and_then(|text| text.parse().ok()),
+            no_function_hooks: None,
             locks: Vec::new(),
             locks_error: None,
         };
-        support.read_locks(root);
+        if support.names.is_none() {
+            support.read_locks(root);
+        }
         Ok(support)
     }
 

@@ -25,6 +25,7 @@ use crate::{
         plan::{AttachPlan, Basis, missing_privilege},
         session::{Options, Session},
         support::KernelSupport,
+        trampoline,
     },
 };
 use settings::Settings;
@@ -32,9 +33,19 @@ use settings::Settings;
 /// Measures as `arguments` say. Returns the exit code.
 pub(crate) fn run(arguments: &RunArguments, verbose: bool) -> anyhow::Result<u8> {
     let settings = Settings::from_args(arguments)?;
-    let support = KernelSupport::read(Path::new("/"))?;
+    let root = Path::new("/");
+    let mut support = KernelSupport::without_locks(root)?;
     if let Some(missing) = missing_privilege(&support) {
         bail!("rstat-probe run {missing}");
+    }
+    // Only function hooks need the addresses of locks, and tracepoints do without function hooks.
+    if !support.kprobes
+        && let Some(names) = support.names.as_ref().filter(|names| names.has_lock_tracepoints())
+    {
+        support.no_function_hooks = trampoline::refusal(names);
+    }
+    if support.no_function_hooks.is_none() {
+        support.read_locks(root);
     }
     let plan = AttachPlan::from_support(&support, arguments.strategy);
     if !plan.measures() {

@@ -1,9 +1,6 @@
 //! Facts, as the strategies ask for them, and the words for what is not there.
 
-use super::{
-    Basis, Feature, Group, Planned,
-    hooks::{LOCK, slow_paths},
-};
+use super::{Basis, Feature, Group, Planned, hooks::slow_paths};
 use crate::kernel::support::{KernelSupport, Names};
 
 pub(super) const NO_TRACEPOINTS: &str = "the kernel has no rstat tracepoints (Linux has them from 6.10 on)";
@@ -17,7 +14,7 @@ pub(super) struct Asked<'a> {
 
 impl Asked<'_> {
     pub(super) fn has_tracepoints(&self) -> bool {
-        LOCK.iter().all(|planned| self.names.tracepoint(planned.hook))
+        self.names.has_lock_tracepoints()
     }
 
     pub(super) fn has(&self, function: &str) -> bool {
@@ -26,7 +23,8 @@ impl Asked<'_> {
 
     /// Whether fentry and fexit could attach to all of these.
     pub(super) fn fentry(&self, functions: &[&str]) -> bool {
-        functions.iter().all(|function| self.names.btf_id(function).is_some())
+        self.support.no_function_hooks.is_none()
+            && functions.iter().all(|function| self.names.btf_id(function).is_some())
     }
 
     /// Addresses of the main locks, filled up with 0.
@@ -39,11 +37,16 @@ impl Asked<'_> {
     }
 
     pub(super) fn why_no_locks(&self) -> &str {
-        self.support.locks_error.as_deref().unwrap_or("the addresses of the locks are not known")
+        let support = self.support;
+        let reason = support.no_function_hooks.as_deref().or(support.locks_error.as_deref());
+        reason.unwrap_or("the addresses of the locks are not known")
     }
 
     /// Why fentry cannot be used on `functions`.
     pub(super) fn why_no_fentry(&self, functions: &[&str]) -> String {
+        if let Some(reason) = &self.support.no_function_hooks {
+            return reason.clone();
+        }
         if self.support.btf_error.is_some() {
             return "fentry needs BTF".to_owned();
         }

@@ -54,7 +54,7 @@ pub(super) const WALK: &str = "cgroup_rstat_flush_locked";
 /// The flush function from commit a97915559f5c (6.16) on.
 pub(super) const CSS_FLUSH: &str = "css_rstat_flush";
 /// The flush function under its names.
-pub(super) const FLUSH_FUNCTIONS: [&str; 2] = [CSS_FLUSH, "cgroup_rstat_flush"];
+pub(in crate::kernel) const FLUSH_FUNCTIONS: [&str; 2] = [CSS_FLUSH, "cgroup_rstat_flush"];
 /// Releases an rstat lock, where it is not inlined (`UNINLINE_SPIN_UNLOCK` in kernel/Kconfig.locks).
 pub(super) const UNLOCK: &str = "_raw_spin_unlock_irq";
 /// Acquires an rstat lock.

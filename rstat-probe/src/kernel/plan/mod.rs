@@ -8,7 +8,7 @@ mod asked;
 #[cfg(test)]
 mod fixtures;
 mod functions;
-mod hooks;
+pub(in crate::kernel) mod hooks;
 mod privilege;
 #[cfg(test)]
 mod tests;
@@ -133,8 +133,8 @@ impl AttachPlan {
         if let Some(reason) = no_function_hooks(asked, function) {
             self.not_used.push(without(function.unwrap_or(hooks::FLUSH_FUNCTIONS[0]), &reason));
         }
-        if let (Some(reason), false) = (&asked.support.locks_error, asked.support.preempt_rt) {
-            self.not_used.push(without(hooks::SLOW_PATHS[0].2, reason));
+        if asked.support.locks.is_empty() && !asked.support.preempt_rt {
+            self.not_used.push(without(hooks::SLOW_PATHS[0].2, asked.why_no_locks()));
         }
     }
 
@@ -163,7 +163,7 @@ impl AttachPlan {
 /// Why no function can be hooked beside the tracepoints, if none can.
 fn no_function_hooks(asked: &Asked<'_>, function: Option<&str>) -> Option<String> {
     let Some(function) = function else { return Some("the kernel has no such function".to_owned()) };
-    let fentry = asked.names.btf_id(function).is_some();
+    let fentry = asked.fentry(&[function]);
     (!fentry && !asked.support.kprobes)
         .then(|| format!("{}, and {NO_KPROBES}", asked.why_no_fentry(&[function])))
 }

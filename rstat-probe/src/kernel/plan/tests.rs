@@ -33,6 +33,7 @@ fn newest() -> KernelSupport {
         kprobes: true,
         kptr_restrict: Some(0),
         locks: vec![lock("rstat_base_lock", 0x1000), lock("memory_cgrp_subsys.rstat_ss_lock", 0x2000)],
+        no_function_hooks: None,
         locks_error: None,
     }
 }
