@@ -88,10 +88,16 @@ impl OpenKind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LockStats {
-    /// Acquisitions whose section is in no histogram, because of one of the losses below.
+    /// Acquisitions whose section is in no histogram, because its release showed one of the losses below. Written by
+    /// the programs on releases.
     pub lost: u64,
     /// Those of them that had to wait.
     pub lost_contended: u64,
+    /// Acquisitions whose section is in no histogram, because the next one came before a release was seen. Written by
+    /// the programs on acquisitions, which on PREEMPT_RT can run in the middle of the others.
+    pub overwritten: u64,
+    /// Those of them that had to wait.
+    pub overwritten_contended: u64,
     /// Releases whose acquisition lies before the measurement.
     pub open_at_start: u64,
     /// Before the measurement: contended acquisitions whose wait has no known begin.
@@ -373,7 +379,7 @@ pub struct Control {
 const _: () = {
     assert!(size_of::<WireHistogram>() == 8 * (4 + SLOTS));
     assert!(size_of::<OpenSection>() == 72);
-    assert!(size_of::<LockStats>() == 8 * 9 && size_of::<SubsystemStats>() == 8 * 4);
+    assert!(size_of::<LockStats>() == 8 * 11 && size_of::<SubsystemStats>() == 8 * 4);
     assert!(
         size_of::<SectionStats>()
             == size_of::<LockStats>()

@@ -51,7 +51,7 @@ fn locked(cgroup: *const u8, cpu: i32, contended: bool) {
                 // SAFETY: this CPU's element. On PREEMPT_RT another writer may run, but of no word of this program.
                 unsafe {
                     (*stats).section_overwritten += 1;
-                    (*stats).lost += 1;
+                    (*stats).overwritten += 1;
                 }
             }
             let _ = OPEN_BY_THREAD.insert(thread, NO_SECTION, 0);

@@ -50,7 +50,7 @@ pub(crate) fn fault(fault: Fault, cgroup: *const u8, thread: u32) {
         Fault::WaitNotStored => "begin of a wait not stored",
         Fault::WaitOverwritten => "wait without acquisition",
         Fault::SectionOverwritten => "acquired twice without release",
-        Fault::TaskMismatch => "released by another thread",
+        Fault::TaskMismatch => "released by another",
         Fault::FlushNotStored => "begin of a flush not stored",
         Fault::ClockBackwards => "clock went backwards",
     };

@@ -118,8 +118,8 @@ pub(crate) fn on_locked(
         // SAFETY: as above.
         unsafe {
             (*stats).section_overwritten += 1;
-            (*stats).lost += 1;
-            (*stats).lost_contended += u64::from(open.contended);
+            (*stats).overwritten += 1;
+            (*stats).overwritten_contended += u64::from(open.contended);
         }
         fault(Fault::SectionOverwritten, cgroup, thread());
     }

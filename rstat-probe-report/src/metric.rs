@@ -147,9 +147,10 @@ named_enum! {
         /// The section that follows a yield could not be seen.
         SectionUnseen = "section_unseen",
             "the section after a yield was not seen: sections, lock_hold and irqs_off lack at least so many";
-        /// A section was released by another thread than its owner.
+        /// A release was not that of the section: on another cgroup, or by another thread where there are no
+        /// tracepoints.
         TaskMismatch = "task_mismatch",
-            "a section was released by another thread: lock_hold and irqs_off lack that section";
+            "a release was not that of the section: lock_hold and irqs_off lack that section";
         /// Too many flushes at once.
         FlushMapFull = "flush_map_full", "too many flushes ran at once: flush lacks those";
         /// An interval of time ended before it began.

@@ -252,9 +252,9 @@ impl Reader {
         Ok(Reading {
             irqs_off: sections.histogram(|s| [&s.plain, &s.irqs_off])?,
             lock_wait: sections.histogram(|s| [&s.lock_wait])?,
-            sections: lock_hold.count() + sections.sum(|s| s.lock.lost),
+            sections: lock_hold.count() + sections.sum(|s| s.lock.lost + s.lock.overwritten),
             contended: sections.histogram(|s| [&s.lock_hold])?.count()
-                + sections.sum(|s| s.lock.lost_contended),
+                + sections.sum(|s| s.lock.lost_contended + s.lock.overwritten_contended),
             lock_hold,
             flush_by_tracepoint: sections.histogram(|s| [&s.flush])?,
             flush_by_function: flushes.histogram(|s| [&s.flush])?,
