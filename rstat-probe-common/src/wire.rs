@@ -39,18 +39,11 @@ pub struct WireHistogram {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OpenSection {
+    // What every section writes stands first, in as few cache lines as may be.
     /// Acquisition, CLOCK_MONOTONIC ns.
     pub start: u64,
     /// Begin of the wait before it, 0 when it did not wait or the begin is unknown.
     pub wait_start: u64,
-    /// When this CPU began to spin for the lock, with IRQs off; 0 when it did not. Written by the
-    /// slow path's program before the section begins, cleared when it ends.
-    pub spin_start: u64,
-    /// Begin of the flush whose walk over the CPUs the section is part of, 0 when it is in none.
-    /// Only kept on kernels without tracepoints.
-    pub flush_start: u64,
-    /// When the walk ended whose section ended with it, see [`SectionStats::unseen_hold`].
-    pub walk_end: u64,
     /// What the release must have in common with the acquisition. By tracepoints: the address of the cgroup, which both
     /// have as an argument. By functions: the thread id.
     pub owner: u64,
@@ -58,6 +51,9 @@ pub struct OpenSection {
     pub cpu: i32,
     /// 1 when the acquisition had to wait.
     pub contended: u32,
+    /// When this CPU began to spin for the lock, with IRQs off; 0 when it did not. Written by the
+    /// slow path's program before the section begins, cleared when it ends.
+    pub spin_start: u64,
     /// 1 when the section ends with the walk, because its release cannot be seen.
     pub ends_with_walk: u32,
     /// Thread id that `subsystem` is true for, 0 for none. Not part of the section: it saves a
@@ -67,6 +63,11 @@ pub struct OpenSection {
     pub subsystem: u32,
     /// Thread id of the reader of `cpu.stat` that began on this CPU, 0 for none.
     pub reader: u32,
+    /// Begin of the flush whose walk over the CPUs the section is part of, 0 when it is in none.
+    /// Only kept on kernels without tracepoints.
+    pub flush_start: u64,
+    /// When the walk ended whose section ended with it, see [`SectionStats::unseen_hold`].
+    pub walk_end: u64,
 }
 
 /// Index into `OPEN`: the main and the per-CPU locks nest.

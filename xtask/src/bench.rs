@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Length of each of the three measurements of a round
     #[arg(short, long, default_value = "1s", value_parser = duration::parse)]
     length: Duration,
+    /// Only these beside nothing, empty programs and the floor, such as rstat-probe,bpftrace
+    #[arg(long, value_name = "NAME,...")]
+    only: Option<String>,
     /// Put the table into docs/cost.md and the figures into docs/cost.json
     #[arg(long)]
     keep: bool,
@@ -56,6 +59,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     command.arg("-m").arg(bench).arg("--tool").arg(&tool).arg("--json").arg(&json);
     command.arg("--markdown").arg(&markdown).arg("--rounds").arg(options.rounds.to_string());
     command.arg("--length").arg(options.length.as_millis().to_string());
+    if let Some(only) = &options.only {
+        command.arg("--only").arg(only);
+    }
     process::run(&mut command)?;
     println!("bench: the table is in {}, the figures in {}", markdown.display(), json.display());
     if options.keep {

@@ -39,6 +39,9 @@ struct Arguments {
     /// Where the table goes.
     #[arg(long, value_name = "FILE")]
     markdown: PathBuf,
+    /// Only these beside nothing, empty programs and the floor.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
     /// Set by cargo bench.
     #[arg(long, hide = true)]
     bench: bool,
@@ -57,7 +60,11 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "0 rounds measure nothing: --rounds must be at least 1");
     let length = Duration::from_millis(arguments.length);
-    let subjects = subject::all(&arguments.tool);
+    let mut subjects = subject::all(&arguments.tool);
+    if !arguments.only.is_empty() {
+        subjects
+            .retain(|subject| subject.is_base() || arguments.only.iter().any(|name| name == subject.name));
+    }
     let results = measure::all(&subjects, arguments.rounds, length)?;
     let table = table::Table::new(&results);
     println!("\n{}", table.text());

@@ -41,6 +41,13 @@ pub(crate) struct Subject {
     pub(crate) kind: Kind,
 }
 
+impl Subject {
+    /// Whether others are measured by it.
+    pub(crate) fn is_base(&self) -> bool {
+        ["nothing", "empty", "floor"].contains(&self.name)
+    }
+}
+
 pub(crate) enum Kind {
     Nothing,
     /// Programs of our own.
