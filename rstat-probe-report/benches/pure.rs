@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rstat_probe_report::compare::{Options, Side, compare};
 use rstat_probe_report::import::import;
-use rstat_probe_report::render::text::{TextOptions, write_text};
+use rstat_probe_report::render::text::{TextOptions, write_report};
 use rstat_probe_report::{Recording, input};
 
 /// Sixteen intervals under load.
@@ -54,7 +54,7 @@ fn printing(criterion: &mut Criterion) {
     criterion.bench_function("print a recording", |bencher| {
         bencher.iter(|| {
             out.clear();
-            write_text(&mut out, black_box(&recording), &options)
+            write_report(&mut out, black_box(&recording), &options)
         });
     });
 }
