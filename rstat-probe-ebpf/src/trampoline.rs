@@ -2,18 +2,11 @@
 #![no_std]
 #![no_main]
 
+mod frame;
+
 use aya_ebpf::{macros::fentry, programs::FEntryContext};
 
 #[fentry]
 fn trampoline(_ctx: FEntryContext) -> i32 {
     0
 }
-
-#[panic_handler]
-fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
-}
-
-#[unsafe(link_section = "license")]
-#[unsafe(no_mangle)]
-static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -5,6 +5,9 @@
 #![no_std]
 #![no_main]
 
+#[path = "../frame.rs"]
+mod frame;
+
 use aya_ebpf::{
     helpers::bpf_ktime_get_ns,
     macros::{map, raw_tracepoint},
@@ -142,12 +145,3 @@ fn witness_unlock(_ctx: RawTracePointContext) -> i32 {
     }
     0
 }
-
-#[panic_handler]
-fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
-}
-
-#[unsafe(link_section = "license")]
-#[unsafe(no_mangle)]
-static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";
