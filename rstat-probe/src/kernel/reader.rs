@@ -29,6 +29,9 @@ const REST: Duration = Duration::from_micros(100);
 /// one.
 const REST_LIMIT: Duration = Duration::from_millis(20);
 
+/// What the maps say cannot be.
+const CONTRADICTION: &str = "the maps contradict themselves";
+
 /// A map value with an update bracket.
 trait Bracketed: Pod {
     fn untouched(&self) -> bool;
@@ -92,14 +95,10 @@ impl<V: Bracketed> PerCpu<V> {
         self.copies().map(field).sum()
     }
 
-    /// The sum of one or more histograms, over the CPUs.
-    fn histogram<const N: usize>(
-        &self,
-        fields: impl Fn(&V) -> [&WireHistogram; N],
-    ) -> anyhow::Result<Histogram> {
+    fn histogram(&self, field: impl Fn(&V) -> &WireHistogram) -> anyhow::Result<Histogram> {
         let mut slots = [0u64; SLOTS];
         let (mut sum, mut overflow, mut max, mut min_inverted, mut count) = (0u128, 0, 0, 0, 0);
-        for histogram in self.copies().flat_map(fields) {
+        for histogram in self.copies().map(field) {
             for (total, slot) in slots.iter_mut().zip(&histogram.slots) {
                 *total += slot;
                 count += slot;
@@ -118,7 +117,7 @@ impl<V: Bracketed> PerCpu<V> {
             extremes.map(|(min, _)| min),
             extremes.map(|(_, max)| max),
         )
-        .context("the maps contradict themselves")
+        .context(CONTRADICTION)
     }
 }
 
@@ -248,18 +247,20 @@ impl Reader {
         let per_cpu = self.wait_losses(&[WaitKind::Cpu, WaitKind::CpuFastpath])?;
         let (sections, cpu_locks, flushes) = (&self.sections, &self.cpu_locks, &self.flushes);
         let flush_map_full = sections.sum(|s| s.flush_map_full);
-        let lock_hold = sections.histogram(|s| [&s.plain, &s.lock_hold])?;
+        // Part of two metrics each: read once.
+        let (plain, waited) = (sections.histogram(|s| &s.plain)?, sections.histogram(|s| &s.lock_hold)?);
+        let lock_hold = plain.merge(&waited).context(CONTRADICTION)?;
         Ok(Reading {
-            irqs_off: sections.histogram(|s| [&s.plain, &s.irqs_off])?,
-            lock_wait: sections.histogram(|s| [&s.lock_wait])?,
+            irqs_off: plain.merge(&sections.histogram(|s| &s.irqs_off)?).context(CONTRADICTION)?,
+            lock_wait: sections.histogram(|s| &s.lock_wait)?,
             sections: lock_hold.count() + sections.sum(|s| s.lock.lost + s.lock.overwritten),
-            contended: sections.histogram(|s| [&s.lock_hold])?.count()
+            contended: waited.count()
                 + sections.sum(|s| s.lock.lost_contended + s.lock.overwritten_contended),
             lock_hold,
-            flush_by_tracepoint: sections.histogram(|s| [&s.flush])?,
-            flush_by_function: flushes.histogram(|s| [&s.flush])?,
-            cpu_lock_wait: cpu_locks.histogram(|s| [&s.wait])?,
-            cpu_lock_hold: cpu_locks.histogram(|s| [&s.hold])?,
+            flush_by_tracepoint: sections.histogram(|s| &s.flush)?,
+            flush_by_function: flushes.histogram(|s| &s.flush)?,
+            cpu_lock_wait: cpu_locks.histogram(|s| &s.wait)?,
+            cpu_lock_hold: cpu_locks.histogram(|s| &s.hold)?,
             yields: sections.sum(|s| s.yields),
             flushes: sections.sum(|s| s.flushes),
             open_at_start: sections.sum(|s| s.lock.open_at_start),
